@@ -3,17 +3,13 @@
 import Foundation
 import PackageDescription
 
-/// Image formats, and palettes, that are built in where pkg-config knows their library, or as the option `--traits` says.
+/// Image formats that are built in where pkg-config knows their library, or as the option `--traits` says.
 ///
 /// A build without any of them: `--disable-default-traits`.
 let formatTraits: [(name: String, library: String, description: String)] = [
   ("TIFF", "libtiff-4", "Decode TIFF through libtiff."),
   ("HEIF", "libheif", "Decode HEIC and AVIF, and encode AVIF, through libheif."),
   ("JXL", "libjxl", "Decode JPEG XL through libjxl."),
-  (
-    "IMAGEQUANT", "imagequant",
-    "Give PNG a palette through libimagequant, whose license is GPL-3.0 or a commercial one."
-  ),
 ]
 
 /// The sandbox of `--isolation process`, which is built in where pkg-config knows its library; Linux only.
@@ -237,7 +233,7 @@ let targets: [Target] = [
     dependencies: [
       "CInstructions", "CLibISAL", "CLibJPEG", "CLibLCMS", "CLibWebP", "CLibZ", whenBuilt("CLibTIFF", "TIFF"),
       whenBuilt("CLibHEIF", "HEIF"),
-      whenBuilt("CLibJXL", "JXL"), whenBuilt("CLibImageQuant", "IMAGEQUANT"),
+      whenBuilt("CLibJXL", "JXL"),
     ],
     cSettings: strictC + formatDefinitions + av1.settings,
     linkerSettings: [.linkedLibrary("m"), .linkedLibrary("jxl", .when(traits: ["JXL"]))] + av1.linking),
@@ -269,9 +265,6 @@ let targets: [Target] = [
   .systemLibrary(
     name: "CLibHEIF", path: "Sources/System/CLibHEIF", pkgConfig: "libheif",
     providers: [.apt(["libheif-dev"]), .brew(["libheif"])]),
-  .systemLibrary(
-    name: "CLibImageQuant", path: "Sources/System/CLibImageQuant", pkgConfig: "imagequant",
-    providers: [.apt(["libimagequant-dev"]), .brew(["libimagequant"])]),
   // Not by pkg-config, whose file for it has a flag that the package manager warns of each time.
   .systemLibrary(
     name: "CLibJXL", path: "Sources/System/CLibJXL", providers: [.apt(["libjxl-dev"]), .brew(["jpeg-xl"])]),

@@ -6,7 +6,7 @@
 # packages of the others. It runs on Debian 12 without Swift: deploy/try_release.sh. The same commit, toolchain and packages
 # give the same archive.
 #
-# Arguments go to `swift build`, such as `--traits TIFF,HEIF,JXL,ISOLATION` for a program without libimagequant (GPL-3.0).
+# Arguments go to `swift build`, such as `--traits TIFF,JXL,ISOLATION` for a program without libheif.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 # A build folder of its own, as everything is compiled for the static runtime.
@@ -16,6 +16,13 @@ libraries=$PWD/$out/libraries
 rm -rf "$out"
 mkdir -p "$libraries" "$out/pkgconfig"
 
+# JBIG-KIT is under the GPL. libtiff needs it for a compression that the worker refuses (tiff_blocks.c), so that functions that
+# are never called take its place.
+nm "$(clang -print-file-name=libtiff.a)" 2>/dev/null | awk '$1 == "U" && $2 ~ /^jbg_/ {print $2}' | sort -u |
+  while read -r name; do echo "void $name(void) { __builtin_trap(); }"; done |
+  clang -x c -O1 -ffunction-sections -c - -o "$out/jbig.o"
+ar rcsD "$libraries/libjbig.a" "$out/jbig.o"
+
 # The name for pkg-config, the library, and the static libraries that it consists of, if Debian has them. The linker takes a
 # library from the first folder that it knows, so that all packages name this one first; a script of archives serves as a library.
 while read -r package library parts; do
@@ -23,7 +30,9 @@ while read -r package library parts; do
   sed "s|^Libs:|Libs: -L$libraries|" "$description" > "$out/pkgconfig/$package.pc"
   paths=()
   # clang returns the bare name of what it does not find.
-  for part in $parts; do paths+=("$(clang -print-file-name="lib$part.a")"); done
+  for part in $parts; do
+    if [[ -e $libraries/lib$part.a ]]; then paths+=("$libraries/lib$part.a"); else paths+=("$(clang -print-file-name="lib$part.a")"); fi
+  done
   if [[ ${#paths[@]} -gt 0 && " ${paths[*]}" != *" lib"* ]]; then
     echo "GROUP ( ${paths[*]} )" > "$libraries/lib$library.a"
   fi
@@ -32,7 +41,6 @@ libjpeg     jpeg        jpeg
 libwebp     webp        webp
 zlib        z           z
 libtiff-4   tiff        tiff webp zstd lzma Lerc jbig jpeg deflate z
-imagequant  imagequant  imagequant gomp
 libisal     isal
 lcms2       lcms2
 libheif     heif
@@ -67,6 +75,10 @@ mapfile -t archives < <(
   grep -oE '^/\S+\.a\(' "$out/map" | tr -d '(' | sort -u | xargs realpath | grep -v -e /swift_static/ -e "^$PWD" | sort -u)
 deploy/sbom.py "$program" "${archives[@]}" > "$tree/share/image-worker.cdx.json"
 mapfile -t linked < <(dpkg -S "${archives[@]}" | cut -d: -f1 | sort -u)
+if [[ " ${linked[*]} " == *" libjbig-dev "* ]]; then
+  echo "error: the program contains JBIG-KIT, which is under the GPL" >&2
+  exit 1
+fi
 for package in "${linked[@]}"; do cp -L "/usr/share/doc/$package/copyright" "$tree/share/licenses/$package"; done
 while read -r license; do
   cp "$license" "$tree/share/licenses/$(sed "s|$scratch/checkouts/||; s|/|-|g" <<< "$license")"
@@ -107,9 +119,6 @@ TEXT
   printf '\nA new release updates those that are linked in, in addition to the Swift runtime and packages:\n\n'
   dpkg-query -W -f '    ${Package} ${Version}\n' "${linked[@]}"
   printf '\nshare/licenses has their licenses, and share/image-worker.cdx.json all versions.\n'
-  if [[ " ${linked[*]} " == *" libimagequant-dev "* ]]; then
-    printf 'libimagequant is licensed under the GPL 3 or later, and so is this program as a whole.\n'
-  fi
 } > "$tree/README"
 
 find "$tree" -type d -exec chmod 755 {} +

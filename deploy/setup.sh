@@ -10,7 +10,7 @@ if ! command -v swift >/dev/null; then
 fi
 
 if [[ "$(uname)" == Darwin ]]; then
-  wanted=(exiftool isa-l jpeg-turbo jpeg-xl libheif libimagequant libtiff little-cms2 pkgconf python webp zlib)
+  wanted=(exiftool isa-l jpeg-turbo jpeg-xl libheif libtiff little-cms2 pkgconf python webp zlib)
   [[ "${1:-}" != --benchmarks ]] || wanted+=(vips)
   [[ "${1:-}" != --browser ]] || wanted+=(jq)
   missing=()
@@ -22,7 +22,7 @@ if [[ "$(uname)" == Darwin ]]; then
 fi
 
 wanted=(
-  libjpeg62-turbo-dev clang-format-14 libfaketime libheif-dev libimage-exiftool-perl libimagequant-dev libisal-dev libjxl-dev
+  libjpeg62-turbo-dev clang-format-14 libfaketime libheif-dev libimage-exiftool-perl libisal-dev libjxl-dev
   liblcms2-dev libseccomp-dev libtiff-dev libwebp-dev openssl pkg-config python3 python3-venv zlib1g-dev
 )
 if ! apt-cache show libjpeg62-turbo-dev >/dev/null 2>&1 && grep -qi ubuntu /etc/os-release; then

@@ -26,10 +26,9 @@ typedef struct encoder_row {
   ccodecs_encoder *(*create)(const ccodecs_encode_options *options, ccodecs_budget *budget); ///< NULL for none.
   uint64_t (*estimate)(const ccodecs_encode_options *options);
   uint64_t (*largest)(const ccodecs_encode_options *options);
-  bool (*takes)(const ccodecs_encode_options *options); ///< Checks further options; NULL to accept all.
-  uint32_t pixels;                                      ///< Accepted ccodecs_pixels values, as bits.
-  uint32_t max_side;                                    ///< Maximum width and height in pixels.
-  bool halves_columns;                                  ///< Accepts CCODECS_SUBSAMPLING_422.
+  uint32_t pixels;     ///< Accepted ccodecs_pixels values, as bits.
+  uint32_t max_side;   ///< Maximum width and height in pixels.
+  bool halves_columns; ///< Accepts CCODECS_SUBSAMPLING_422.
 } encoder_row;
 
 /// Everything this module knows about a format.
@@ -94,7 +93,6 @@ static const format_row rows[] = {
                 .create = ccodecs_png_encoder_create,
                 .estimate = ccodecs_png_encoder_estimate,
                 .largest = ccodecs_png_encoder_max_bytes,
-                .takes = ccodecs_png_encoder_takes,
                 .pixels = PIXELS(GRAY8) | PIXELS(RGB8) | PIXELS(RGBA8),
                 .max_side = INT32_MAX,
             },
@@ -294,7 +292,6 @@ static bool are_valid(const ccodecs_encode_options *options) {
 
 static ccodecs_status check(const encoder_row *encoder, const ccodecs_encode_options *options) {
   if (encoder->create == NULL || !ccodecs_format_takes(options->format, options->pixels) ||
-      (encoder->takes != NULL && !encoder->takes(options)) ||
       (!encoder->halves_columns && options->subsampling == CCODECS_SUBSAMPLING_422)) {
     return CCODECS_UNSUPPORTED;
   }

@@ -45,12 +45,10 @@ package struct FieldError: Error, Sendable, Hashable, CustomStringConvertible {
   package var field: String
   /// One sentence that names the field, the value and the accepted values.
   package var message: String
-  /// Whether the value requires a feature that this build does not include.
-  package var isUnserved: Bool
 
   /// Creates an error about the value of one field; `message` is shown to the user unchanged.
-  package init(_ message: String, field: String, isUnserved: Bool = false) {
-    (self.field, self.message, self.isUnserved) = (field, message, isUnserved)
+  package init(_ message: String, field: String) {
+    (self.field, self.message) = (field, message)
   }
 
   package var description: String { message }

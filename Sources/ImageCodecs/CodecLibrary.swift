@@ -2,7 +2,7 @@ internal import CCodecs
 
 /// A library that decodes or encodes, and the version with which this process runs.
 ///
-/// libjpeg-turbo, isa-l and libimagequant do not report it; theirs is the version of the build.
+/// libjpeg-turbo and isa-l do not report it; theirs is the version of the build.
 package struct CodecLibrary: Sendable, Hashable {
   /// The name of the library, as in `libwebp`.
   package let name: String

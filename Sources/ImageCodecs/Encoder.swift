@@ -49,8 +49,8 @@ package struct Encoder: ~Copyable {
   }
 
   /// Completes the image; call it after all rows have been written.
-  /// - Parameter mayContinue: Called from time to time by an encoder that compresses the whole image at once, with a
-  ///   library that reports its progress (WebP).
+  /// - Parameter mayContinue: Called from time to time by an encoder that compresses the whole image at once:
+  ///   WebP, and PNG with a palette.
   /// - Throws: `interrupted` if `mayContinue` returned false.
   package mutating func finish(mayContinue: () -> Bool = { true }) throws(CodecError) {
     let handle = handle

@@ -44,9 +44,6 @@ package struct PNGOptions: Sendable, Hashable {
     self.filter = filter
   }
 
-  /// Whether support for palettes was built in.
-  package static var hasPalettes: Bool { ccodecs_png_has_palettes() }
-
   private static let defaultLevel = 3
 
   /// The C options; `nil` if a value is out of range.
@@ -89,11 +86,6 @@ extension PNGOptions: FieldRecord {
   private static func checkPalette(_ colors: Int, _ field: String) throws(FieldError) {
     guard colors == 0 || (2...256).contains(colors) else {
       throw FieldError("\(field) is \(colors); it must be 0 or between 2 and 256", field: field)
-    }
-    if colors > 0, !hasPalettes {
-      throw FieldError(
-        "\(field): this worker was built without palettes (libimagequant); leave the field unset", field: field,
-        isUnserved: true)
     }
   }
 }

@@ -151,7 +151,6 @@ def test_png_level_filter_and_interlace(client, name):
         assert bool(image.info.get("interlace")) == (filter == "SUB")
 
 
-@built_in("palette")
 @pytest.mark.parametrize("name", IMAGES)
 @pytest.mark.parametrize("colors", [2, 16, 256])
 def test_palette(client, name, colors):
@@ -162,8 +161,10 @@ def test_palette(client, name, colors):
     assert len(data) < len(plain_data) or name in ("gray.png", "orientation-6.jpg")
     assert ("transparency" in image.info) == (plain.mode == "RGBA")
     if colors == 256:
-        difference = np.asarray(image.convert("RGBA"), int) - np.asarray(plain.convert("RGBA"), int)
-        assert np.abs(difference).mean() < 6
+        # In front of black, and alpha: colors that are hardly visible may differ.
+        shown = [np.asarray(one.convert("RGBA"), float) for one in (image, plain)]
+        difference = [np.dstack([pixels[..., :3] * pixels[..., 3:] / 255, pixels[..., 3:]]) for pixels in shown]
+        assert np.abs(difference[0] - difference[1]).mean() < 3.5
 
 
 @pytest.mark.parametrize("name", IMAGES)

@@ -42,12 +42,11 @@ CONFIGURATIONS = {
     "filters": ["--max-width", "60", "--format", "png", "--rotation", "90",
                 "--filter", "blur=0.7", "--filter", "sepia=0.4", "--filter", "sharpen=0.5"],
     "damage": ["--max-width", "100", "--format", "png", "--tolerate-damage", "--tolerate-truncation"],
+    "palette": ["--max-width", "60", "--format", "png", "--palette-colors", "32"],
     "similarity": ["--max-width", "80", "--format", "jpeg", "--target-similarity", "75"],
 }
 if is_built_in("avif"):
     CONFIGURATIONS["avif"] = ["--max-width", "40", "--format", "avif", "--quality", "0.6"]
-if is_built_in("palette"):
-    CONFIGURATIONS["palette"] = ["--max-width", "60", "--format", "png", "--palette-colors", "32"]
 
 
 @pytest.fixture(scope="module")

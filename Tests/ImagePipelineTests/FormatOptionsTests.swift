@@ -109,7 +109,7 @@ struct FormatOptionsTests {
     }
   }
 
-  @Test("a palette has at most the requested number of colors", .enabled(if: PNGOptions.hasPalettes))
+  @Test("a palette has at most the requested number of colors")
   func palettes() throws {
     for name in Self.fixtures {
       let plain = try Pixels.decode(try png(name, nil))
@@ -124,6 +124,20 @@ struct FormatOptionsTests {
         }
       }
     }
+  }
+
+  @Test("an image with few colors keeps them in a palette", arguments: [13, 16, 256], [false, true])
+  func exactPalette(colors: Int, isInterlaced: Bool) throws {
+    let samples = (0..<40 * 30).flatMap { pixel in
+      let color = pixel * pixel % 13
+      return [20 * color, 255 - color, color, color < 3 ? 90 + color : 255].map { UInt8($0) }
+    }
+    let image = try encodedImage(samples, width: 40, height: 30, pixelFormat: .rgba8)
+    let options = PNGOptions(isInterlaced: isInterlaced, paletteColors: colors)
+    let coded = try process(image, ProcessingConfiguration(preferredFormat: .png, png: options)).bytes
+    #expect(try Pixels.decode(coded).planes == [samples])
+    // The length of PLTE: quadratic residues modulo 13 and 0.
+    #expect(Array(coded[33..<41]) == [0, 0, 0, 21] + Array("PLTE".utf8))
   }
 
   private func webp(_ name: String, _ options: WebPOptions) throws -> Pixels {
@@ -174,12 +188,6 @@ struct FormatOptionsTests {
     }
   }
 
-  @Test("refuses a palette if the build has none, naming the field", .enabled(if: !PNGOptions.hasPalettes))
-  func paletteNotBuiltIn() {
-    let error = #expect(throws: PipelineError.self) { try png("photo.png", PNGOptions(paletteColors: 8)) }
-    #expect(error?.code == .unservedField && error?.field == "png.palette_colors")
-  }
-
   @Test("an image is passed through unless its format's options require another coding")
   func passing() throws {
     let table: [(String, ProcessingConfiguration, Bool)] = [
@@ -218,9 +226,8 @@ struct FormatOptionsTests {
       ProcessingConfiguration(preferredFormat: .jpeg, maxBytes: 1500, allowSmallerDimensions: true),
       ProcessingConfiguration(
         preferredFormat: .webp, maxBytes: 2000, allowSmallerDimensions: true, webp: WebPOptions(isLossless: true)),
+      ProcessingConfiguration(preferredFormat: .png, png: PNGOptions(isInterlaced: true, paletteColors: 256)),
     ]
-    + (PNGOptions.hasPalettes
-      ? [ProcessingConfiguration(preferredFormat: .png, png: PNGOptions(isInterlaced: true, paletteColors: 256))] : [])
 
   @Test("the plan's working set is never below the memory used", arguments: demanding)
   func estimateHolds(configuration: ProcessingConfiguration) throws {

@@ -44,7 +44,7 @@ struct ConfigurationFieldsTests {
   private static let special: [String: [Value]] = [
     "target_similarity": [.number(60), .number(70)], "scale_factor": [.number(1.5), .number(2)],
     "rotation": [.integer(90), .integer(180)],
-    "png.palette_colors": PNGOptions.hasPalettes ? [.integer(2), .integer(3)] : [.integer(0)],
+    "png.palette_colors": [.integer(2), .integer(3)],
     "filters.name": [.text("blur"), .text("sharpen")],
     "filters.parameters": [.numbers(["radius": 1]), .numbers(["radius": 2])],
   ]

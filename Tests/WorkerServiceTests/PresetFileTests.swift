@@ -1,6 +1,5 @@
 import GRPCCore
 import GRPCProtobuf
-import ImageCodecs
 import ImagePipeline
 import SwiftProtobuf
 import TestSupport
@@ -120,10 +119,7 @@ struct PresetFileTests {
     case .enum: schema.choices(of: field.typeName)[0].name
     case .bool: "true"
     default:
-      // Palettes may be missing from the build; 0 requests none.
-      [
-        "rotation": "90", "target_similarity": "60", "palette_colors": PNGOptions.hasPalettes ? "2" : "0",
-      ][field.name] ?? "1"
+      ["rotation": "90", "target_similarity": "60", "palette_colors": "2"][field.name] ?? "1"
     }
   }
 

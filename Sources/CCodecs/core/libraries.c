@@ -16,9 +16,6 @@
 #ifdef CCODECS_HEIF
 #include <libheif/heif.h>
 #endif
-#ifdef CCODECS_IMAGEQUANT
-#include <libimagequant.h>
-#endif
 #ifdef CCODECS_JXL
 #include <jxl/decode.h>
 #endif
@@ -80,13 +77,6 @@ static ccodecs_library of_heif(void) {
 }
 #endif
 
-#ifdef CCODECS_IMAGEQUANT
-static ccodecs_library of_imagequant(void) {
-  // Its function returns the version of the interface.
-  return parsed("libimagequant", LIQ_VERSION_STRING);
-}
-#endif
-
 #ifdef CCODECS_JXL
 static ccodecs_library of_jxl(void) {
   const uint32_t version = JxlDecoderVersion();
@@ -108,9 +98,6 @@ bool ccodecs_linked_library(size_t index, ccodecs_library *library) {
 #endif
 #ifdef CCODECS_HEIF
       of_heif,
-#endif
-#ifdef CCODECS_IMAGEQUANT
-      of_imagequant,
 #endif
 #ifdef CCODECS_JXL
       of_jxl,

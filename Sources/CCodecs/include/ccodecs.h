@@ -443,9 +443,6 @@ typedef struct ccodecs_encode_options {
   size_t exif_count;   ///< Size of `exif` in bytes, at most 65527; 0 for none.
 } ccodecs_encode_options;
 
-/// Returns whether this build can encode PNG with a palette.
-bool ccodecs_png_has_palettes(void);
-
 /// Returns whether the encoder of `format`, if built in, accepts this sample layout.
 bool ccodecs_format_takes(ccodecs_format format, ccodecs_pixels pixels);
 
@@ -489,7 +486,7 @@ typedef struct ccodecs_interrupt {
 } ccodecs_interrupt;
 
 /// Sets the interrupt of ccodecs_encoder_finish, which then may return CCODECS_INTERRUPTED. Only encoders that compress
-/// the whole image at once, with a library that reports its progress, use it: WebP.
+/// the whole image at once use it: WebP, and PNG with a palette.
 void ccodecs_encoder_set_interrupt(ccodecs_encoder *encoder, ccodecs_interrupt interrupt);
 
 /// Returns the reason for the failure, or "" if the encoder has not failed. Valid until destroy.

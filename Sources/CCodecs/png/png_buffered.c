@@ -41,9 +41,7 @@ void ccodecs_png_buffer_rows(png_encoder *e, const ccodecs_rows *rows) {
 
 void ccodecs_png_free_buffered(png_encoder *e) {
   ccodecs_free(e->base.budget, e->buffered);
-  ccodecs_free(e->base.budget, e->indices);
   e->buffered = NULL;
-  e->indices = NULL;
 }
 
 /// Copies pixels that are `across` apart into a contiguous row. Packs indices of less than 8 bits, the first into the
@@ -90,11 +88,10 @@ ccodecs_status ccodecs_png_write_buffered(png_encoder *e) {
   uint8_t depth = 8;
   ccodecs_status status =
       is_indexed ? ccodecs_png_write_palette(e, &depth) : ccodecs_png_write_beginning(e, depth, false);
-  const uint8_t *pixels = is_indexed ? e->indices : e->buffered;
   const bool is_interlaced = e->base.options.png.is_interlaced;
   const size_t pass_count = is_interlaced ? sizeof adam7 / sizeof *adam7 : 1;
   for (size_t i = 0; i < pass_count && status == CCODECS_OK; i++) {
-    status = write_pass(e, is_interlaced ? adam7[i] : whole[i], pixels, depth);
+    status = write_pass(e, is_interlaced ? adam7[i] : whole[i], e->buffered, depth);
   }
   return status;
 }

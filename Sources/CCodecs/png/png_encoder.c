@@ -220,10 +220,6 @@ bool ccodecs_png_options_are_valid(const ccodecs_png_options *options) {
          (palette == 0 || (palette >= 2 && palette <= 256));
 }
 
-bool ccodecs_png_encoder_takes(const ccodecs_encode_options *options) {
-  return options->png.palette_count == 0 || ccodecs_png_has_palettes();
-}
-
 uint64_t ccodecs_png_encoder_max_bytes(const ccodecs_encode_options *options) {
   const bool is_indexed = options->png.palette_count > 0;
   return ccodecs_encoder_max_stored_bytes(options, is_indexed ? 1 : ccodecs_encoder_channels(options));

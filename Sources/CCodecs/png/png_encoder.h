@@ -29,9 +29,8 @@ typedef struct png_encoder {
   size_t chunk_count;
   bool has_ended; ///< All image data is in chunks.
   ccodecs_bytes exif;
-  uint8_t *buffered; ///< The whole image if it is interlaced or has a palette, otherwise NULL.
+  uint8_t *buffered; ///< The whole image if it is interlaced or has a palette, otherwise NULL. Finally its indices.
   uint32_t buffered_row_count;
-  uint8_t *indices; ///< The image as palette indices.
 } png_encoder;
 
 // png_encoder.c
@@ -78,15 +77,15 @@ void ccodecs_png_buffer_rows(png_encoder *e, const ccodecs_rows *rows);
 
 /// Writes the buffered image, from the signature to the image data.
 ccodecs_status ccodecs_png_write_buffered(png_encoder *e);
-/// Frees the buffered image and its indices.
+/// Frees the buffered image.
 void ccodecs_png_free_buffered(png_encoder *e);
 /// Returns an upper bound of the bytes charged for buffering; 0 for images that are not buffered.
 uint64_t ccodecs_png_buffered_estimate(const ccodecs_encode_options *options);
 
 // png_palette.c
 
-/// Chooses a palette for the buffered image and fills `indices`. Writes the signature, IHDR, eXIf, PLTE and tRNS. Sets
-/// *depth to the bits per index: 1, 2, 4 or 8.
+/// Chooses a palette for the buffered image and replaces it by its indices. Writes the signature, IHDR, eXIf, PLTE and
+/// tRNS. Sets *depth to the bits per index: 1, 2, 4 or 8.
 ccodecs_status ccodecs_png_write_palette(png_encoder *e, uint8_t *depth);
 /// Returns an upper bound of the bytes charged for choosing a palette.
 uint64_t ccodecs_png_palette_estimate(const ccodecs_encode_options *options);

@@ -168,8 +168,8 @@ extension ProcessingConfiguration: FieldRecord {
 }
 
 extension PipelineError {
-  /// Creates `unservedField` or `invalidField` from the error of a field.
+  /// Creates `invalidField` from the error of a field.
   package init(_ error: FieldError) {
-    self.init(error.isUnserved ? .unservedField : .invalidField, error.message, field: error.field)
+    self.init(.invalidField, error.message, field: error.field)
   }
 }
