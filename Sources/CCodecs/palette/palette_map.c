@@ -22,20 +22,24 @@ enum {
   MAX_REPEAT = 500,
 };
 
+/// Stands for a pixel that takes no part in error diffusion.
+static const palette_point absent = {{INT16_MIN, 0, 0, 0}};
+
 struct ccodecs_palette_mapper {
   ccodecs_budget *budget;
   ccodecs_palette palette;
   uint32_t width;
-  uint32_t first;        ///< The first color of `nearest`: 1 if a transparent entry is not one of its colors.
-  bool is_backward;      ///< The next row is mapped from right to left.
-  palette_point *rows;   ///< The block of the following rows.
-  palette_point *into;   ///< Errors into this row, in 16ths.
-  palette_point *below;  ///< Errors into the next row.
-  palette_point *points; ///< The row's pixels.
-  palette_point *above;  ///< The previous row's pixels.
-  int16_t *fixed;        ///< Indices of pixels that take no part in error diffusion; NOT_FIXED for others.
+  uint32_t first;              ///< The first color of `nearest`: 1 if a transparent entry is not one of its colors.
+  bool is_backward;            ///< The next row is mapped from right to left.
+  palette_point *rows;         ///< The block of the following rows.
+  palette_point *into;         ///< Errors into this row, in 16ths.
+  palette_point *below;        ///< Errors into the next row.
+  palette_point *points;       ///< The row's pixels.
+  palette_point *above;        ///< The previous row's pixels.
+  int16_t *fixed;              ///< Indices of pixels that take no part in error diffusion; NOT_FIXED for others.
+  uint16_t table[TABLE_SLOTS]; ///< Of an exact palette: index plus 1 by color, or 0.
   uint32_t repeats[CCODECS_PALETTE_MAX_COLORS]; ///< By how much the previous index may be worse, per best index.
-  uint16_t table[TABLE_SLOTS];                  ///< Of an exact palette: index plus 1 by color, or 0.
+  uint32_t radii[CCODECS_PALETTE_MAX_COLORS];   ///< Squared distances within which a color is the nearest.
   palette_space space;
   palette_nearest nearest;
 };
@@ -81,6 +85,7 @@ static void set_colors(ccodecs_palette_mapper *m) {
     points[i] = ccodecs_palette_space_point(&m->space, palette->colors[i + m->first]);
   }
   memset(&m->nearest, 0, sizeof m->nearest);
+  memset(m->radii, 0, sizeof m->radii);
   ccodecs_palette_nearest_set(&m->nearest, points, count);
   for (uint32_t i = 0; i < count; i++) {
     uint32_t gap = UINT32_MAX >> 8;
@@ -88,6 +93,7 @@ static void set_colors(ccodecs_palette_mapper *m) {
       const uint32_t distance = palette_squared_distance(points[i], points[k]);
       gap = i != k && distance < gap ? distance : gap;
     }
+    m->radii[i] = gap / 4;
     gap = gap * REPEAT_SHARE / 256;
     m->repeats[i] = gap < MAX_REPEAT ? gap : MAX_REPEAT;
   }
@@ -128,7 +134,9 @@ ccodecs_status ccodecs_palette_mapper_create(
 void ccodecs_palette_mapper_begin(ccodecs_palette_mapper *m) {
   m->is_backward = false;
   memset(m->into, 0, ((size_t)m->width + 2) * sizeof *m->into);
-  memset(m->above, 0, ((size_t)m->width + 2) * sizeof *m->above);
+  for (uint32_t x = 0; x < m->width; x++) {
+    m->above[x] = absent;
+  }
 }
 
 void ccodecs_palette_mapper_destroy(ccodecs_palette_mapper *m) {
@@ -141,53 +149,74 @@ void ccodecs_palette_mapper_destroy(ccodecs_palette_mapper *m) {
 
 // MARK: Pixels
 
-/// Converts the row's pixels to points and fixed indices.
-static void convert_row(ccodecs_palette_mapper *m, const uint8_t *pixels, uint32_t channels, uint32_t count) {
+/// Returns whether a pixel has not changed.
+static bool is_kept(const uint8_t *pixel, const uint8_t *other, uint32_t channels, uint8_t tolerance) {
+  if (tolerance == 0) {
+    return palette_read_pixel(pixel, channels) == palette_read_pixel(other, channels);
+  }
+  for (uint32_t c = 0; c < channels; c++) {
+    const int difference = pixel[c] - other[c];
+    if (difference > tolerance || -difference > tolerance) {
+      return false;
+    }
+  }
+  return true;
+}
+
+/// Converts a color to a point and returns NOT_FIXED. Returns its index, with the point `absent`, if it has one in any
+/// case.
+static int16_t convert(const ccodecs_palette_mapper *m, uint32_t pixel, palette_point *point) {
   const bool has_transparent = m->palette.transparent >= 0;
+  uint32_t color = palette_represented(pixel, m->palette.is_binary);
+  if (color == 0 && m->palette.is_binary && !has_transparent) {
+    color = pixel | 0xff000000u;
+  }
+  const int16_t fixed = color == 0 && has_transparent ? (int16_t)m->palette.transparent
+                        : m->palette.is_exact         ? find_exact(m, color)
+                                                      : NOT_FIXED;
+  *point = absent;
+  if (fixed == NOT_FIXED) {
+    uint8_t rgba[4];
+    palette_split_key(color, rgba);
+    *point = ccodecs_palette_space_point(&m->space, rgba);
+  }
+  return fixed;
+}
+
+/// Converts the row's pixels to points and fixed indices.
+static void convert_row(
+    ccodecs_palette_mapper *m, const uint8_t *pixels, uint32_t channels, uint32_t count,
+    const ccodecs_palette_previous *previous) {
   uint32_t last = 0;
-  palette_point point = {{0}};
+  bool has_last = false;
+  palette_point point = absent;
   int16_t fixed = NOT_FIXED;
   for (uint32_t x = 0; x < count; x++, pixels += channels) {
+    if (previous != NULL && is_kept(pixels, previous->pixels + (size_t)x * channels, channels, previous->tolerance)) {
+      m->points[x] = absent;
+      m->fixed[x] = previous->indices[x];
+      continue;
+    }
     const uint32_t pixel = palette_read_pixel(pixels, channels);
-    if (x == 0 || pixel != last) {
+    if (!has_last || pixel != last) {
       last = pixel;
-      uint32_t color = palette_represented(pixel, m->palette.is_binary);
-      if (color == 0 && m->palette.is_binary && !has_transparent) {
-        color = pixel | 0xff000000u;
-      }
-      uint8_t rgba[4];
-      palette_split_key(color, rgba);
-      point = ccodecs_palette_space_point(&m->space, rgba);
-      fixed = color == 0 && has_transparent ? (int16_t)m->palette.transparent
-              : m->palette.is_exact         ? find_exact(m, color)
-                                            : NOT_FIXED;
+      has_last = true;
+      fixed = convert(m, pixel, &point);
     }
     m->points[x] = point;
     m->fixed[x] = fixed;
   }
 }
 
-/// Fixes the indices of pixels that have not changed.
-static void keep_previous(
-    ccodecs_palette_mapper *m, const uint8_t *pixels, uint32_t channels, uint32_t count,
-    const ccodecs_palette_previous *previous) {
-  const uint8_t *others = previous->pixels;
-  for (uint32_t x = 0; x < count; x++, pixels += channels, others += channels) {
-    bool is_kept = true;
-    for (uint32_t c = 0; c < channels; c++) {
-      const int difference = pixels[c] - others[c];
-      is_kept &= (difference < 0 ? -difference : difference) <= previous->tolerance;
-    }
-    m->fixed[x] = is_kept ? previous->indices[x] : m->fixed[x];
-  }
-}
-
-/// Returns the largest difference to the neighbors, the one below excepted.
+/// Returns the largest difference to the neighbors that errors are diffused to or from, the ones below excepted.
 static int contrast(const ccodecs_palette_mapper *m, size_t x, size_t count) {
   const palette_point here = m->points[x],
                       neighbors[3] = {m->points[x > 0 ? x - 1 : x], m->points[x + 1 < count ? x + 1 : x], m->above[x]};
   int most = 0;
   for (int i = 0; i < 3; i++) {
+    if (neighbors[i].axes[0] == absent.axes[0]) {
+      continue;
+    }
     for (int k = 0; k < PALETTE_AXES; k++) {
       const int difference = neighbors[i].axes[k] - here.axes[k];
       const int size = difference < 0 ? -difference : difference;
@@ -197,13 +226,16 @@ static int contrast(const ccodecs_palette_mapper *m, size_t x, size_t count) {
   return most;
 }
 
-/// Returns the number of the color for a point, and `before` if that is nearly as good.
+/// Returns the number of the color for a point: `before` if that is nearly as good as the nearest.
 static uint32_t choose(ccodecs_palette_mapper *m, palette_point target, int before) {
-  const uint32_t key = palette_nearest_find(&m->nearest, target), best = key & 0xff;
-  if (before < 0 || (uint32_t)before == best) {
-    return best;
+  uint32_t distance = UINT32_MAX;
+  if (before >= 0) {
+    distance = palette_squared_distance(target, m->nearest.points[before]);
+    if (distance < m->radii[before]) {
+      return (uint32_t)before;
+    }
   }
-  const uint32_t distance = palette_squared_distance(target, m->nearest.points[before]);
+  const uint32_t key = palette_nearest_find(&m->nearest, target), best = key & 0xff;
   return distance <= (key >> 8) + m->repeats[best] ? (uint32_t)before : best;
 }
 
@@ -230,10 +262,7 @@ static void swap(palette_point **a, palette_point **b) {
 void ccodecs_palette_mapper_map(
     ccodecs_palette_mapper *m, const uint8_t *pixels, uint32_t channels, uint32_t count,
     const ccodecs_palette_previous *previous, uint8_t *indices) {
-  convert_row(m, pixels, channels, count);
-  if (previous != NULL) {
-    keep_previous(m, pixels, channels, count, previous);
-  }
+  convert_row(m, pixels, channels, count, previous);
   memset(m->below, 0, ((size_t)count + 2) * sizeof *m->below);
   const int step = m->is_backward ? -1 : 1;
   int before = -1;
