@@ -135,4 +135,4 @@ let boundedNumbers: [String: Set<String>] = [
 /// The folders of CCodecs that every other folder may include.
 ///
 /// Folders of single formats do not include each other.
-let sharedFolders: Set<String> = ["core", "memory", "color", "include"]
+let sharedFolders: Set<String> = ["core", "memory", "color", "palette", "include"]
