@@ -9,6 +9,8 @@ from image_worker import (
 IMPATIENT = RetryPolicy(attempts=2, initial_delay=0.01, max_delay=0.02, stall_after=0.5)
 LARGE = bytes(3 << 20)
 ENDLESS = ["bytes without end", "single bytes without end"]
+# Never reached: without one, a client that has lost its own limits would make the tests wait forever.
+TIMEOUT = 40
 # What is on its way: the windows of HTTP/2, and the buffers of the server.
 UNDERWAY = 64 << 20
 
@@ -34,14 +36,14 @@ def test_a_call_ends(attack: str, image: bytes) -> None:
     with worker:
         with Client(worker.address, retry=IMPATIENT, max_result_bytes=limit_of(attack)) as client:
             with pytest.raises(ImageWorkerError) as caught:
-                client.process(image, timeout=None)
+                client.process(image, timeout=TIMEOUT)
             check(caught.value, attack)
             with pytest.raises(ImageWorkerError) as caught:
-                client.renditions(image, {"one": {}, "two": {}}, timeout=None)
+                client.renditions(image, {"one": {}, "two": {}}, timeout=TIMEOUT)
             check(caught.value, attack)
             received = 0
             with pytest.raises(ImageWorkerError) as caught:
-                for part in client.stream(image, timeout=None):
+                for part in client.stream(image, timeout=TIMEOUT):
                     assert not isinstance(part, ProcessingReport)
                     received += 0 if isinstance(part, ImageInfo) else len(part)
             check(caught.value, attack)
@@ -56,16 +58,16 @@ def test_an_item_of_a_batch_ends(attack: str) -> None:
             if attack == "a huge message":
                 # No part of an item, so that the stream has an error.
                 with pytest.raises(ImageWorkerError) as caught:
-                    list(client.batch([(0, b"image")], timeout=None))
+                    list(client.batch([(0, b"image")], timeout=TIMEOUT))
                 return check(caught.value, attack)
-            [outcome] = client.batch([(0, b"image")], timeout=None)
+            [outcome] = client.batch([(0, b"image")], timeout=TIMEOUT)
             check(outcome.error, attack)
 
 
 def test_other_items_of_a_batch_go_on() -> None:
     with HostileWorker("bytes without end") as worker, Client(worker.address, retry=IMPATIENT, max_result_bytes=1 << 20) as client:
         items = [(key, b"image" if key % 5 == 0 else b"good") for key in range(50)]
-        outcomes = {outcome.key: outcome.error for outcome in client.batch(items, timeout=None)}
+        outcomes = {outcome.key: outcome.error for outcome in client.batch(items, timeout=TIMEOUT)}
     assert len(outcomes) == 50
     for key, error in outcomes.items():
         assert isinstance(error, LimitExceededError if key % 5 == 0 else type(None))
