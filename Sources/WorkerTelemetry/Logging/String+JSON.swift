@@ -1,8 +1,10 @@
 extension String {
-  /// The string as a JSON string literal, including the quotes.
+  /// The string as a JSON string literal, including the quotes, with nothing that a terminal obeys.
   var jsonQuoted: String {
-    // Fast path: almost every text needs no escapes.
-    let isPlain = utf8.allSatisfy { $0 >= 0x20 && $0 != 0x7f && $0 != UInt8(ascii: "\"") && $0 != UInt8(ascii: "\\") }
+    // Fast path: almost every text is printable ASCII.
+    let isPlain = utf8.allSatisfy {
+      $0 >= 0x20 && $0 < 0x7f && $0 != UInt8(ascii: "\"") && $0 != UInt8(ascii: "\\")
+    }
     if isPlain { return "\"" + self + "\"" }
     var result = "\""
     for scalar in unicodeScalars {
@@ -12,7 +14,7 @@ extension String {
       case "\n": result += "\\n"
       case "\r": result += "\\r"
       case "\t": result += "\\t"
-      case _ where scalar.value < 0x20 || scalar.value == 0x7f:
+      case _ where scalar.isControlling:
         let digits = String(scalar.value, radix: 16)
         result += "\\u" + String(repeating: "0", count: 4 - digits.count) + digits
       default: result.unicodeScalars.append(scalar)
