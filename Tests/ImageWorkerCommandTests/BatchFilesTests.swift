@@ -93,6 +93,19 @@ struct BatchFilesTests {
     #expect(own.hasPrefix(".image-worker.\(getpid())."))
   }
 
+  @Test("a partial file is none that somebody has put there, nor behind a link")
+  func plantedPartialFile() throws {
+    try scratch.add("out/x")
+    let victim = try scratch.write([1, 2, 3], to: "victim")
+    let names = (1...2).map { "out/.image-worker.\(getpid()).\($0).part" }
+    _ = try scratch.write([4], to: names[0])
+    #expect(symlink(victim, scratch.path(names[1])) == 0)
+    for number in 1...2 as ClosedRange<UInt64> {
+      #expect(throws: FileError.self) { try PartialFile(out.appending("a.jpg"), number: number) }
+    }
+    #expect(try scratch.bytes("victim") == [1, 2, 3] && scratch.bytes(names[0]) == [4])
+  }
+
   @Test("a record of a manifest that is too long is an error of its line")
   func longRecords() {
     let long = String(repeating: "x", count: 2 << 20)

@@ -18,11 +18,12 @@ final class PartialFile: Sendable {
   private let isOpen = Mutex(true)
 
   /// - `path`: a file there is replaced when this one is complete.
-  init(_ path: FilePath) throws {
+  /// - `number`: a part of the hidden file's name, which nobody can foresee.
+  init(_ path: FilePath, number: UInt64 = .random(in: 0 ... .max)) throws {
     self.path = path
-    // A name of its own, as the file's may be as long as names can be, and one that nobody can foresee.
-    let number = String(UInt64.random(in: 0 ... .max), radix: 16)
-    temporary = path.removingLastComponent().appending(".image-worker.\(getpid()).\(number).part")
+    // A name of its own, as the file's may be as long as names can be.
+    temporary = path.removingLastComponent().appending(
+      ".image-worker.\(getpid()).\(String(number, radix: 16)).part")
     do {
       file = try FileDescriptor.open(
         temporary, .writeOnly, options: [.create, .exclusiveCreate, .noFollow, .closeOnExec],
