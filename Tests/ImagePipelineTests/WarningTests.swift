@@ -1,0 +1,55 @@
+import ImagePipeline
+import Testing
+
+@Suite("Warning")
+struct WarningTests {
+  private static let (small, large) = (PixelSize(width: 3, height: 4), PixelSize(width: 50, height: 60))
+
+  /// Warnings with values, of which each differs from the others.
+  private static let warnings: [(Warning, Warning.Code, [String: String])] = [
+    (.damaged(row: 7, height: 90), .damaged, ["row": "7", "height": "90"]),
+    (.ignoredTargetSimilarity(small), .targetSimilarityIgnored, ["width": "3", "height": "4"]),
+    (
+      .missedTargetSimilarity(0.25, becauseOf: "max_bytes"), .targetSimilarityMissed,
+      ["similarity": "0.25", "field": "max_bytes"]
+    ),
+    (
+      .reducedSize(small, planned: large), .sizeReduced,
+      ["width": "3", "height": "4", "planned_width": "50", "planned_height": "60"]
+    ),
+    (
+      .reducedQuality(0.5, requested: 0.75, imageByteCount: 9), .qualityReduced,
+      ["quality": "0.5", "requested_quality": "0.75", "image_bytes": "9"]
+    ),
+    (
+      .reducedQuality(0.5, requested: nil, imageByteCount: 9), .qualityReduced,
+      ["quality": "0.5", "requested_quality": "lossless", "image_bytes": "9"]
+    ),
+    (
+      .largerThanImage(byteCount: 20, imageByteCount: 9, note: ""), .largerThanImage,
+      ["bytes": "20", "image_bytes": "9"]
+    ),
+    (.changedFormat("webp", planned: "avif"), .formatChanged, ["format": "webp", "planned_format": "avif"]),
+  ]
+
+  @Test("the values of a message are its parameters")
+  func parameters() {
+    for (warning, code, parameters) in Self.warnings {
+      let reported = warning.reported
+      #expect(reported.code == code && reported.parameters == parameters, "\(reported)")
+      for value in parameters.values { #expect(reported.message.contains(value), "\(reported)") }
+    }
+  }
+
+  @Test("each code has a warning of its own")
+  func codes() {
+    let plain: [Warning] = [
+      .brokenEXIF, .firstImageOnly, .repairedDamage, .damagedWithoutLoss, .lateOrientation, .missingEnd, .truncated,
+      .unusableProfile, .ignoredScaleFactor, .uncheckedDamage, .ignoredNeverLarger,
+    ]
+    let reported = plain.map(\.reported)
+    #expect(reported.allSatisfy { $0.parameters.isEmpty && !$0.message.isEmpty })
+    let codes = reported.compactMap(\.code) + Self.warnings.map(\.1)
+    #expect(Set(codes) == Set(Warning.Code.allCases) && Set(reported.map(\.message)).count == plain.count)
+  }
+}
