@@ -242,4 +242,42 @@ struct ImageJobTests {
     #expect(previewed.admission.byteCounts[0] > plain.admission.byteCounts[0])
     #expect(environment.memory.used == 0 && environment.memory.buffered == 0)
   }
+
+  @Test("the preview of an image in one message is that of the same image in portions")
+  func wholePreview() async throws {
+    let environment = try environment()
+    let noise = Array("P6 500 400 255\n".utf8) + noiseSamples(500 * 400 * 3)
+    let runs = [Run(environment), Run(environment)]
+    try await runs[0].process(WholeImage(Data(noise)), [Self.rendition(isPreviewed: true)])
+    try await runs[1].process(PortionedSource(noise, byteCount: 5000), [Self.rendition(isPreviewed: true)])
+    let previews = runs.map { run in
+      run.sink.parts.filter(\.rendition.isPreview).reduce(into: Data()) { bytes, part in
+        if case .chunk(let chunk) = part.content { bytes += chunk }
+      }
+    }
+    #expect(previews[0] == previews[1] && !previews[0].isEmpty)
+  }
+
+  @Test("a preview of more than may be buffered is sent whole")
+  func largePreview() async throws {
+    var environment = try environment()
+    environment.maxPreviewSide = 900
+    let run = Run(environment)
+    let noise = Array("P6 900 700 255\n".utf8) + noiseSamples(900 * 700 * 3)
+    let configuration = ProcessingConfiguration(preferredFormat: .png, png: PNGOptions(compressionLevel: 0))
+    try await run.process(
+      WholeImage(Data(noise)), [Rendition(index: nil, id: "", configuration: configuration, isPreviewed: true)])
+    let reports = run.sink.reports.map(\.processing)
+    #expect(run.sink.kinds.filter { $0 == "~report" }.count == 1 && reports.count == 2)
+    #expect(reports[0].outputByteCount > 1 << 20 && reports[0].output.size.width == 900)
+  }
+
+  @Test("the wait for memory is part of the reported wait, of the preview as of the image")
+  func waitForMemory() async throws {
+    let run = Run(try environment())
+    run.admission.onReserve = { usleep(60_000) }
+    try await run.process(PortionedSource(Self.photo, byteCount: 500), [Self.rendition(isPreviewed: true)])
+    #expect(run.sink.reports.count == 2)
+    for report in run.sink.reports { #expect(report.processing.timings.queued >= .milliseconds(60)) }
+  }
 }

@@ -1,6 +1,7 @@
 import Admission
 import Foundation
 import ImagePipeline
+import TestSupport
 
 @testable import WorkerService
 
@@ -79,4 +80,13 @@ final class RecordingAdmission: ImageAdmission {
     onReserve()
     return try memory.reserveNow(byteCount)
   }
+}
+
+/// Returns an image with a box of `byteCount` bytes, which readers skip, before those that describe it.
+func paddedImage(byteCount: Int) -> [UInt8] {
+  let file = Fixture.bytes("gray.heic")
+  let typeByteCount = file.prefix(4).reduce(0) { $0 << 8 | Int($1) }
+  let size = (0..<4).map { UInt8(truncatingIfNeeded: byteCount >> (24 - 8 * $0)) }
+  let padding = size + Array("free".utf8) + [UInt8](repeating: 0, count: byteCount - 8)
+  return Array(file[..<typeByteCount]) + padding + Array(file[typeByteCount...])
 }

@@ -4,6 +4,7 @@ import ImagePipeline
 import Logging
 import ResultCache
 import SwiftProtobuf
+import Synchronization
 import TestSupport
 import Testing
 import WorkerProtocol
@@ -51,6 +52,74 @@ struct CachingSinkTests {
     #expect(recorder.kinds == ["chunk", "chunk", "chunk", "report"])
   }
 
+  /// A caller that reads nothing until it is opened.
+  private final class Gate: ResultSink, Sendable {
+    private enum State { case idle, busy, open, over }
+
+    private let state = Mutex(State.idle)
+    var isBusy: Bool { state.withLock { $0 == .busy } }
+
+    func open() { state.withLock { $0 = .open } }
+    func end() { state.withLock { $0 = .over } }
+
+    func waitForEnd() async throws {
+      while state.withLock({ $0 != .over }) { try await Task.sleep(for: .milliseconds(1)) }
+    }
+
+    func send(_ part: ResultPart) async throws {
+      state.withLock { if $0 == .idle { $0 = .busy } }
+      while isBusy { try await Task.sleep(for: .milliseconds(1)) }
+    }
+  }
+
+  /// Looks up a result, and stops to wait for it after some time, with an error.
+  private static func lookUp(_ key: CacheKey, in cache: ResultCache) async throws -> ResultCache.Lookup {
+    try await cache.lookUp(key) { stop in
+      Task {
+        try await Task.sleep(for: .seconds(30))
+        stop()
+      }
+    }
+  }
+
+  @Test("others wait for a caller between its parts, but not while it does not read one")
+  func sending() async throws {
+    let cache = try ResultCache(limits: CacheLimits(), logger: Logger(label: "test"))
+    let (key, gate) = (key("a"), Gate())
+    guard case .lead(let collector) = try await Self.lookUp(key, in: cache) else {
+      Issue.record("nobody else asks for the result")
+      return
+    }
+    try await withThrowingTaskGroup(of: Void.self) { group in
+      defer { group.cancelAll() }
+      group.addTask {
+        let sink = CachingSink(gate)
+        sink.entries[""] = CachingSink.Entry(collector: collector, key: key)
+        try await sink.send(ResultPart(.chunk(Data([1])), of: rendition))
+        try await gate.waitForEnd()
+        try await sink.send(ResultPart(.report(try report()), of: rendition))
+      }
+      try await waitUntil("a part is sent") { gate.isBusy }
+      let early = try await Self.lookUp(key, in: cache)
+      guard case .bypass = early else {
+        Issue.record("the caller does not read: \(early)")
+        return
+      }
+      gate.open()
+      group.addTask {
+        let late = try await Self.lookUp(key, in: cache)
+        guard case .hit = late else {
+          Issue.record("the caller has read all that there was: \(late)")
+          return
+        }
+      }
+      // Longer than others wait for one that does not read.
+      try await Task.sleep(for: .seconds(3))
+      gate.end()
+      try await group.waitForAll()
+    }
+  }
+
   @Test("refuses a report from a file whose numbers cannot be added or multiplied")
   func implausible() throws {
     var good = Imageworker_V1_ProcessingReport()
@@ -93,8 +162,9 @@ struct PreviewFirstSinkTests {
   private let environment = WorkerEnvironment(memoryLimit: 64 << 20, threadCount: 1)
   private let recorder = RecordingSink()
 
-  private func previewed() throws -> (preview: PreviewJob, sink: PreviewFirstSink) {
-    let cancellation = Cancellation()
+  private func previewed(
+    _ cancellation: Cancellation = Cancellation()
+  ) throws -> (preview: PreviewJob, sink: PreviewFirstSink) {
     let preview = PreviewJob(
       try #require(rendition.preview), of: PortionedSource([], byteCount: 1), environment: environment,
       caller: ImageCaller(), cancellation: cancellation)
@@ -119,6 +189,51 @@ struct PreviewFirstSinkTests {
     #expect(recorder.kinds.first == "~header" && recorder.kinds.filter { $0 == "~report" }.count == 1)
     #expect(recorder.kinds.suffix(5) == ["~report", "header", "chunk", "chunk", "chunk"])
     #expect(recorder.bytes == Data([1, 2, 3]) && environment.memory.buffered == 0)
+  }
+
+  @Test("charges what the reader of a preview buffers")
+  func bufferedHeader() throws {
+    let (preview, sink) = try previewed()
+    sink.supplyHeader(Data(paddedImage(byteCount: 1 << 20).prefix(600_000)), isLast: false)
+    #expect(!preview.hasEnded && environment.memory.buffered >= 600_000)
+    preview.end()
+    #expect(environment.memory.buffered == 0)
+  }
+
+  @Test("a preview that has started does not make room")
+  func started() async throws {
+    let (preview, sink) = try previewed()
+    sink.supplyHeader(Self.photo.prefix(9000), isLast: false)
+    try await sink.send(header())
+    #expect(preview.isStarted && !sink.makeRoom(after: .cancelled) && !preview.hasEnded)
+  }
+
+  @Test("charges each part that waits, with its bytes and 256 more")
+  func charge() async throws {
+    let (_, sink) = try previewed()
+    sink.supplyHeader(Self.photo.prefix(9000), isLast: false)
+    let before = environment.memory.buffered
+    for count in 1...3 {
+      try await sink.send(ResultPart(.chunk(Data(count: 1000)), of: rendition))
+      #expect(environment.memory.buffered == before + count * 1256)
+    }
+  }
+
+  @Test("sends nothing of a job that was cancelled")
+  func cancelled() async throws {
+    let cancellation = Cancellation()
+    let (complete, failed) = (try previewed(cancellation), try previewed(cancellation))
+    for sink in [complete.sink, failed.sink] {
+      sink.supplyHeader(Self.photo.prefix(9000), isLast: false)
+      try await sink.send(header())
+      try await sink.send(chunk(1))
+    }
+    let count = recorder.parts.count
+    cancellation.cancel()
+    let report = ResultPart(.report(try report()), of: rendition)
+    await #expect(throws: PipelineError.cancelled) { try await complete.sink.send(report) }
+    await failed.sink.abandon(after: .cancelled)
+    #expect(recorder.parts.count == count && failed.preview.hasEnded && environment.memory.used == 0)
   }
 
   @Test("forwards the parts of a result whose preview received no bytes")

@@ -44,9 +44,11 @@ enum Isolated {
   }
 
   /// The work on an image in a helper of a pool.
-  static func work(in pool: HelperPool, _ cancellation: Cancellation = Cancellation()) async throws -> ImageWork {
-    let memory = MemoryBudget(limit: 1 << 30, maxWaiting: 1)
-    let tracing = HelperSession.Target(tracer: InMemoryTracer(), context: .topLevel, isPreview: false)
+  static func work(
+    in pool: HelperPool, _ cancellation: Cancellation = Cancellation(),
+    memory: MemoryBudget = MemoryBudget(limit: 1 << 30, maxWaiting: 1), tracer: InMemoryTracer = InMemoryTracer()
+  ) async throws -> ImageWork {
+    let tracing = HelperSession.Target(tracer: tracer, context: .topLevel, isPreview: false)
     let channel = HelperChannel(
       pool, caller: "", limits: ImageLimits(), memory: memory, cancellation: cancellation, tracing: tracing,
       waited: { _, _ in })
@@ -79,6 +81,12 @@ enum Isolated {
       try #require(ContinuousClock.now < deadline, "the process does not stop")
       usleep(1000)
     }
+  }
+
+  /// A limit that the system enforces on a process, in bytes, by its name in /proc; `nil` for no limit.
+  static func limit(_ name: String, of process: Int32) throws -> Int? {
+    let limits = try String(contentsOfFile: "/proc/\(process)/limits", encoding: .utf8).split(separator: "\n")
+    return limits.first { $0.hasPrefix(name) }.flatMap { Int($0.dropFirst(name.count).split(separator: " ")[0]) }
   }
 
   /// The number of mappings of memory that this process shares with helpers.

@@ -1,0 +1,211 @@
+import Foundation
+import Logging
+import NIOCore
+import Synchronization
+import Testing
+
+@testable import WorkerOperations
+
+/// What a call takes of the worker, and what its client learns of its end.
+@Suite("RequestGuard", .timeLimit(.minutes(5)))
+struct RequestGuardTests {
+  /// An account that lets every message wait or grants it, and counts what calls take.
+  private final class Account: MessageMemory {
+    struct State {
+      var requests: [MessageRequest] = []
+      var abandonedCount = 0
+      var occupied = 0
+    }
+
+    let state = Mutex(State())
+    private let answer: MessageAnswer
+    private let occupies: Bool
+
+    init(_ answer: MessageAnswer = .granted, occupies: Bool = true) {
+      self.answer = answer
+      self.occupies = occupies
+    }
+
+    func admit(_ request: MessageRequest) -> MessageAnswer {
+      state.withLock { $0.requests.append(request) }
+      return answer
+    }
+
+    func abandonMessage(_ id: UInt64) -> Bool {
+      state.withLock { $0.abandonedCount += 1 }
+      return true
+    }
+
+    func releaseMessage(_ byteCount: Int, of connection: UInt64, isContinuation: Bool) {}
+    func openWindow(_ byteCount: Int) -> Bool { false }
+    func closeWindow(_ byteCount: Int) {}
+
+    func occupy(_ byteCount: Int) -> Bool {
+      if occupies { state.withLock { $0.occupied += byteCount } }
+      return occupies
+    }
+
+    func vacate(_ byteCount: Int) { state.withLock { $0.occupied -= byteCount } }
+
+    var occupied: Int { state.withLock { $0.occupied } }
+    var abandonedCount: Int { state.withLock { $0.abandonedCount } }
+    var requests: [MessageRequest] { state.withLock { $0.requests } }
+  }
+
+  private static func limits(_ account: Account = Account()) -> ConnectionLimits {
+    var limits = ConnectionLimits(logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
+    limits.messages = account
+    return limits
+  }
+
+  /// The frame header and a part of a message of `byteCount` bytes.
+  private static func beginning(of byteCount: Int) -> [UInt8] {
+    [0] + [24, 16, 8, 0].map { UInt8(truncatingIfNeeded: byteCount >> $0) } + [0x7a]
+  }
+
+  @Test("the memory of a call is taken while it lasts, and a call without it is refused")
+  func occupation() async throws {
+    let account = Account()
+    try await serveHealth(Self.limits(account)) { server in
+      let connection = try RawConnection(port: server.port)
+      try connection.settle()
+      let before = account.occupied
+      let stream = try connection.open(RawConnection.watchRequest)
+      try connection.wait { connection.reads.joined().contains(.data) }
+      #expect(account.occupied == before + (16 << 10))
+      try connection.reset(stream)
+      try connection.settle(while: account.occupied > before)
+      #expect(account.occupied == before)
+    }
+  }
+
+  @Test("a client that leaves while its message waits gives up its place")
+  func lostConnection() async throws {
+    let account = Account(.waiting(7))
+    try await serveHealth(Self.limits(account)) { server in
+      do {
+        let connection = try RawConnection(port: server.port)
+        _ = try connection.open(message: Self.beginning(of: 100_000), ends: false)
+        try connection.settle(while: account.requests.isEmpty)
+      }
+      let other = try RawConnection(port: server.port)
+      try other.settle(while: account.abandonedCount == 0)
+      #expect(account.abandonedCount == 1)
+    }
+  }
+
+  @Test(
+    "the client of a refused call is asked to send nothing more, unless it has sent everything",
+    arguments: [true, false])
+  func refusal(ends: Bool) async throws {
+    try await serveHealth(Self.limits()) { server in
+      let connection = try RawConnection(port: server.port)
+      let stream = try connection.open(RawConnection.okRequest + [("grpc-timeout", "x")], ends: ends)
+      #expect(try connection.answer(stream).status == 3)
+      try connection.settle()
+      #expect(connection.answers[stream]?.reset == (ends ? nil : 0))
+    }
+  }
+
+  @Test("the refusal of a call contains the time after which to try again")
+  func retryDelay() async throws {
+    func details(_ delay: Duration?) async throws -> [UInt8] {
+      var limits = Self.limits()
+      limits.calls = CallAdmission { _ in .refused("later", retryDelay: delay) }
+      let found = Mutex<[UInt8]>([])
+      try await serveHealth(limits) { server in
+        let connection = try RawConnection(port: server.port)
+        let answer = try connection.answer(try connection.open())
+        var text = answer.headers["grpc-status-details-bin"] ?? ""
+        text += String(repeating: "=", count: (4 - text.count % 4) % 4)
+        found.withLock { $0 = Data(base64Encoded: text).map { Array($0) } ?? [] }
+      }
+      return found.withLock { $0 }
+    }
+    // google.protobuf.Duration in google.rpc.RetryInfo: seconds are field 1, and nanoseconds field 2.
+    let nanoseconds: [UInt8] = [0x10, 0x80, 0xCA, 0xB5, 0xEE, 0x01]
+    #expect(try await details(.milliseconds(2500)).contains([0x08, 2] + nanoseconds))
+    let missing = try await details(nil)
+    #expect(missing.contains([0x08, 1]) && !missing.contains(nanoseconds))
+  }
+
+  @Test("responses name the accepted compressions, also those that the handler makes")
+  func acceptedEncodings() async throws {
+    try await serveHealth(Self.limits()) { server in
+      let connection = try RawConnection(port: server.port)
+      for headers in [RawConnection.okRequest, RawConnection.okRequest + [("grpc-timeout", "x")]] {
+        let answer = try connection.answer(try connection.open(headers))
+        #expect(answer.headers["grpc-accept-encoding"] == RequestHeaders.encodings)
+      }
+    }
+  }
+
+  @Test("a call that was answered in part ends with a status alone when its deadline passes")
+  func lateDeadline() async throws {
+    try await serveHealth(Self.limits()) { server in
+      let connection = try RawConnection(port: server.port)
+      let stream = try connection.open(RawConnection.watchRequest + [("grpc-timeout", "500m")])
+      #expect(try connection.answer(stream).status == 4)
+      #expect(connection.reads.joined().filter { $0 == .headers }.count == 2)
+      #expect(try connection.answer(try connection.open()).status == 0 && connection.goAways.isEmpty)
+    }
+  }
+
+  @Test("a watch that begins while the worker drains ends as those before it do")
+  func drain() async throws {
+    var limits = Self.limits()
+    limits.endedByDrain = ["grpc.health.v1.Health"]
+    try await serveHealth(limits) { server in
+      let connection = try RawConnection(port: server.port)
+      connection.answersPings = false
+      let first = try connection.open(RawConnection.watchRequest)
+      try connection.wait { connection.reads.joined().contains(.data) }
+      server.drain()
+      try connection.wait { !connection.goAways.isEmpty }
+      // The client does not know of the drain yet, as its answer to the PING would say.
+      let late = try connection.open(RawConnection.watchRequest)
+      for stream in [first, late] { #expect(try connection.answer(stream).status == 14) }
+    }
+  }
+
+  @Test("a message is asked for with what may arrive of it, and whether its call has sent another one")
+  func requests() async throws {
+    let account = Account()
+    try await serveHealth(Self.limits(account)) { server in
+      let connection = try RawConnection(port: server.port)
+      let first = [UInt8](repeating: 0, count: 2000)
+      let small = [0, 0, 0, 7, 208] as [UInt8] + first
+      _ = try connection.open(message: small + Self.beginning(of: 1 << 20), ends: false)
+      try connection.settle(while: account.requests.count < 2)
+      #expect(account.requests.map(\.isContinuation) == [false, true])
+      #expect(account.requests.map(\.byteCount) == [2005, (1 << 20) + 5])
+      #expect(account.requests.map(\.bufferedByteCount) == [2005, 64 << 10])
+    }
+  }
+
+  @Test("a message that stops, or is slower than its size allows, ends its call", arguments: [1000, 1])
+  func slowMessage(minBytesPerSecond: Int) async throws {
+    var limits = Self.limits()
+    limits.time.checkInterval = .milliseconds(100)
+    limits.time.upload = .milliseconds(500)
+    limits.time.minBytesPerSecond = minBytesPerSecond
+    // So that a message of 1 MiB has to arrive at 1 MiB a second.
+    limits.time.message = minBytesPerSecond == 1 ? .seconds(1) : .seconds(3600)
+    try await serveHealth(limits) { server in
+      let connection = try RawConnection(port: server.port)
+      let message = Self.beginning(of: 1 << 20) + [UInt8](repeating: 0, count: 50_000)
+      let stream = try connection.open(message: message, ends: false)
+      if minBytesPerSecond == 1 {
+        // Faster than the minimum rate, and slower than the message's.
+        for _ in 0..<150 {
+          try connection.send([0], on: stream)
+          usleep(20_000)
+        }
+        try connection.settle()
+        #expect(connection.answers[stream] != nil)
+      }
+      let answer = try connection.answer(stream)
+      #expect(answer.status == 4 && answer.headers["grpc-message"]?.contains("upload_timeout_seconds") == true)
+    }
+  }
+}

@@ -1,0 +1,98 @@
+import Admission
+import ImageCodecs
+import ImagePipeline
+import TestSupport
+import Testing
+
+@testable import WorkerService
+
+@Suite("ImageServer")
+struct ImageServerTests {
+  private static let window = ImageServer.windowByteCount
+  /// 900 by 700 pixels of noise, which no compressor makes smaller.
+  private static let noise = Array("P6 900 700 255\n".utf8) + noiseSamples(900 * 700 * 3)
+
+  private static func planning(
+    admitted: UInt64 = .max, _ configuration: ProcessingConfiguration = ProcessingConfiguration()
+  ) -> WorkRequest.Planning {
+    WorkRequest.Planning(results: .renditions([configuration]), admittedByteCount: admitted)
+  }
+
+  private static func server() -> ImageServer {
+    ImageServer(limits: ImageLimits(), cancellation: Cancellation(), tracing: TraceTarget())
+  }
+
+  @Test("an image that starts with its header consumes whole windows while more bytes follow")
+  func windows() throws {
+    let configuration = ProcessingConfiguration(maxWidth: 50, preferredFormat: .jpeg)
+    let bytes = Array(Self.noise.prefix(3 * Self.window + 1000))
+    let header = try Self.server().serve(
+      .readHeader(Self.planning(admitted: 0, configuration)), bytes.span.bytes, isLast: false
+    ) { _, _ in }
+    #expect(!header.isStarted && header.consumedByteCount < Self.window)
+    let started = try Self.server().serve(
+      .readHeader(Self.planning(configuration)), bytes.span.bytes, isLast: false
+    ) { _, _ in }
+    #expect(started.isStarted)
+    #expect(started.consumedByteCount == header.consumedByteCount + 3 * Self.window)
+    let whole = try Self.server().serve(.readHeader(Self.planning(configuration)), Self.noise.span.bytes, isLast: true)
+    {
+      _, _ in
+    }
+    #expect(whole.consumedByteCount == Self.noise.count && whole.ends.count == 1)
+  }
+
+  @Test("a response has little more output than is worth one")
+  func output() throws {
+    let configuration = ProcessingConfiguration(preferredFormat: .png, png: PNGOptions(compressionLevel: 0))
+    let server = Self.server()
+    var byteCount = 0
+    let planned = try server.serve(
+      .readHeader(Self.planning(admitted: 0, configuration)), Self.noise.span.bytes, isLast: true
+    ) { _, _ in }
+    _ = try server.serve(.start(renditionIDs: []), RawSpan(), isLast: false) { _, _ in }
+    let rest = Self.noise.span.bytes.extracting(droppingFirst: planned.consumedByteCount)
+    let response = try server.serve(.advance, rest, isLast: true) { byteCount += $1.byteCount }
+    #expect(!response.isPaused && response.consumedByteCount < rest.byteCount)
+    #expect(byteCount >= 256 << 10 && byteCount < (256 << 10) + 2 * Self.window, "\(byteCount)")
+  }
+
+  @Test("a request that does not fit the state is a defect, also after the end")
+  func order() throws {
+    func refuses(_ server: ImageServer, _ request: WorkRequest) {
+      let error = #expect(throws: PipelineError.self) {
+        try server.serve(request, RawSpan(), isLast: true) { _, _ in }
+      }
+      #expect(error?.code == .internalDefect)
+    }
+    for request in [WorkRequest.start(renditionIDs: []), .advance] { refuses(Self.server(), request) }
+    let server = Self.server()
+    let bytes = Fixture.bytes("photo-420.jpg")
+    let response = try server.serve(.readHeader(Self.planning()), bytes.span.bytes, isLast: true) { _, _ in }
+    #expect(response.ends.count == 1)
+    refuses(server, .advance)
+  }
+
+  @Test(
+    "what a reader buffers is charged until the image starts, and not below 256 KiB", arguments: [100_000, 1 << 20])
+  func buffered(byteCount: Int) throws {
+    let bytes = paddedImage(byteCount: byteCount)
+    let memory = MemoryBudget(limit: 1 << 30, maxWaiting: 1)
+    let work = ImageWork(DirectChannel(Self.server()), memory: memory)
+    let planning = Self.planning(admitted: 0)
+    var rest = bytes[...]
+    func read(_ count: Int) throws {
+      let window = Array(rest.prefix(count))
+      rest = rest.dropFirst(try work.readHeader(window.span.bytes, isLast: window.count == rest.count, planning))
+    }
+    let fileByteCount = bytes.count - byteCount
+    while rest.count > fileByteCount { try read(min(Self.window, rest.count - fileByteCount)) }
+    try work.chargeBuffered()
+    #expect(work.plan == nil)
+    #expect(byteCount < 256 << 10 ? memory.buffered == 0 : memory.buffered >= byteCount)
+    while work.plan == nil { try read(Self.window) }
+    try work.chargeBuffered()
+    try work.start(nil)
+    #expect(memory.buffered == 0)
+  }
+}
