@@ -147,3 +147,8 @@ size_t cpixels_doubler_read(cpixels_doubler *d, uint8_t *rows, size_t row_stride
   }
   return count;
 }
+
+void cpixels_doubler_reset(cpixels_doubler *d) {
+  d->pushed = 0;
+  d->given = 0;
+}

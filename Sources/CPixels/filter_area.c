@@ -161,11 +161,18 @@ cpixels_area_filter *cpixels_area_init(const cpixels_area_options *options, void
   memset(f->source, 0, f->sample_count);
   if (is_blurring(f)) {
     fill_weights(f);
-  } else {
-    memset(f->sums, 0, f->column_count * sizeof *f->sums);
-    f->block_end = smaller(options->first_height, options->height);
   }
+  cpixels_area_reset(f);
   return f;
+}
+
+void cpixels_area_reset(cpixels_area_filter *f) {
+  f->pushed = 0;
+  f->written = 0;
+  if (!is_blurring(f)) {
+    memset(f->sums, 0, f->column_count * sizeof *f->sums);
+    f->block_end = smaller(f->options.first_height, f->options.height);
+  }
 }
 
 // MARK: Rows in

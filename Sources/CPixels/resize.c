@@ -305,3 +305,8 @@ size_t cpixels_resizer_read(cpixels_resizer *r, void *rows, size_t row_stride, s
   }
   return count;
 }
+
+void cpixels_resizer_reset(cpixels_resizer *r) {
+  r->pushed = 0;
+  r->given = 0;
+}

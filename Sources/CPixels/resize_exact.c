@@ -360,3 +360,8 @@ size_t cpixels_exact_read(cpixels_exact *e, uint8_t *rows, size_t row_stride, si
   }
   return count;
 }
+
+void cpixels_exact_reset(cpixels_exact *e) {
+  e->pushed = 0;
+  e->given = 0;
+}

@@ -104,7 +104,8 @@ extension CodecError.Limit {
 extension CodecError.Code {
   fileprivate init?(status: ccodecs_status) {
     switch status {
-    case CCODECS_OK, CCODECS_NEEDS_INPUT, CCODECS_ROWS_READY, CCODECS_BYTES_READY, CCODECS_DONE: return nil
+    case CCODECS_OK, CCODECS_NEEDS_INPUT, CCODECS_ROWS_READY, CCODECS_BYTES_READY, CCODECS_FRAME_DONE, CCODECS_DONE:
+      return nil
     case CCODECS_CORRUPT: self = .corrupt
     case CCODECS_TRUNCATED: self = .truncated
     case CCODECS_UNSUPPORTED: self = .unsupported

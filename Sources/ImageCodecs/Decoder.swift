@@ -12,6 +12,8 @@ package struct Decoder: ~Copyable {
     case needsInput
     /// Rows are available from `withStrip` until the next call.
     case stripReady
+    /// All rows of a frame have been returned, and another frame follows.
+    case frameDone
     /// All rows have been returned.
     case done
   }
@@ -153,6 +155,9 @@ package struct Decoder: ~Copyable {
     return Progress(value: Event(status), consumedByteCount: consumed)
   }
 
+  /// The frame of the rows of the last `.stripReady`, which are the whole canvas.
+  package var frame: ImageFrame { ImageFrame(ccodecs_decoder_frame(handle).pointee) }
+
   /// Calls `body` with the rows of the last `.stripReady`; they are valid only during the call.
   package func withStrip<Failure: Error>(_ body: (borrowing Strip) throws(Failure) -> Void) throws(Failure) {
     try body(Strip(rows, layout: layout))
@@ -186,6 +191,7 @@ extension Decoder.Event {
   fileprivate init(_ status: ccodecs_status) {
     switch status {
     case CCODECS_ROWS_READY: self = .stripReady
+    case CCODECS_FRAME_DONE: self = .frameDone
     case CCODECS_DONE: self = .done
     default: self = .needsInput
     }

@@ -29,7 +29,14 @@ package struct Encoder: ~Copyable {
 
   deinit { ccodecs_encoder_destroy(handle) }
 
-  /// Encodes rows, from top to bottom, in the pixel format given in the options.
+  /// Begins a frame; a still image is one frame, which the first `write` begins if this was not called.
+  /// - Throws: `unsupported` for a second frame, unless the options allow several.
+  package mutating func beginFrame(_ frame: ImageFrame) throws(CodecError) {
+    var handle = frame.handle
+    try check(ccodecs_encoder_begin_frame(self.handle, &handle))
+  }
+
+  /// Encodes rows of the frame, from top to bottom, in the pixel format given in the options.
   /// - Throws: `misuse` if the pixel format differs, or if rows are shorter than the options' width.
   package mutating func write(_ strip: borrowing Strip) throws(CodecError) {
     for index in rowByteCounts.indices {
@@ -48,11 +55,24 @@ package struct Encoder: ~Copyable {
     if status != CCODECS_UNSUPPORTED { try check(status) }
   }
 
-  /// Completes the image; call it after all rows have been written.
-  /// - Parameter mayContinue: Called from time to time by an encoder that compresses the whole image at once:
-  ///   WebP, and PNG with a palette.
+  /// Ends the frame; call it after all of its rows have been written.
+  /// - Parameter mayContinue: Called from time to time by an encoder that compresses a whole frame at once: WebP, and PNG
+  ///   with a palette.
+  /// - Throws: `interrupted` if `mayContinue` returned false.
+  package mutating func endFrame(mayContinue: () -> Bool = { true }) throws(CodecError) {
+    try interruptibly(mayContinue, ccodecs_encoder_end_frame)
+  }
+
+  /// Completes the image, and its frame if that was not ended; call it after all rows have been written.
+  /// - Parameter mayContinue: As for `endFrame`.
   /// - Throws: `interrupted` if `mayContinue` returned false.
   package mutating func finish(mayContinue: () -> Bool = { true }) throws(CodecError) {
+    try interruptibly(mayContinue, ccodecs_encoder_finish)
+  }
+
+  private func interruptibly(
+    _ mayContinue: () -> Bool, _ call: (OpaquePointer) -> ccodecs_status
+  ) throws(CodecError) {
     let handle = handle
     let status = withoutActuallyEscaping(mayContinue) { mayContinue in
       var owner = ProgressCheck(mayContinue: mayContinue)
@@ -62,7 +82,7 @@ package struct Encoder: ~Copyable {
           may_continue: { $0?.assumingMemoryBound(to: ProgressCheck.self).pointee.mayContinue() ?? true }, owner: owner)
         ccodecs_encoder_set_interrupt(handle, interrupt)
         defer { ccodecs_encoder_set_interrupt(handle, ccodecs_interrupt()) }
-        return ccodecs_encoder_finish(handle)
+        return call(handle)
       }
     }
     try check(status)

@@ -47,6 +47,8 @@ package final class AreaFilter {
     return cpixels_area_push(handle, rows.bytes(0), rows.rowStride, rows.rowCount)
   }
 
+  func reset() { cpixels_area_reset(handle) }
+
   func read() -> Strip.Rows {
     output.rows(count: cpixels_area_read(handle, output.bytes(0), output.rowByteCount, output.rowCount))
   }

@@ -61,6 +61,8 @@ package final class ColorFilter {
     return readyCount
   }
 
+  func reset() { nextRow = 0 }
+
   func read() -> Strip.Rows {
     defer { readyCount = 0 }
     return output.rows(count: readyCount)

@@ -51,6 +51,12 @@ package struct PlaneMerger {
     }
   }
 
+  /// Prepares for the rows of another frame; all rows of this one must have been read.
+  package mutating func reset() {
+    (waiting, finished) = ([], [])
+    for resizer in resizers { resizer?.reset() }
+  }
+
   /// Supplies the rows of a strip, which must stay valid until `read` returns none.
   package mutating func push(_ strip: borrowing Strip) {
     waiting = []

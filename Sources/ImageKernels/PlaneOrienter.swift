@@ -55,6 +55,9 @@ package struct PlaneOrienter {
     placedRowCount += rows.rowCount
   }
 
+  /// Prepares for the rows of another frame.
+  package mutating func reset() { placedRowCount = 0 }
+
   /// The whole displayed plane, valid after every row has been placed.
   package var rows: Strip.Rows { upright.rows(count: upright.rowCount) }
 

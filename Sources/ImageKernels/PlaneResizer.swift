@@ -95,6 +95,15 @@ package final class PlaneResizer {
     }
   }
 
+  /// Prepares for the rows of another frame.
+  package func reset() {
+    switch handle {
+    case .fast(let handle): cpixels_resizer_reset(handle)
+    case .exact(let handle): cpixels_exact_reset(handle)
+    case .doubling(let handle): cpixels_doubler_reset(handle)
+    }
+  }
+
   /// Returns the next finished rows, at most `outputRowCount`; they are valid until the next read.
   package func read() -> Strip.Rows {
     let count =

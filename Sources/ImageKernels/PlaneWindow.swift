@@ -49,6 +49,9 @@ package struct PlaneWindow {
   /// Whether all rows of the window have been consumed and the plane has more rows, which are not needed.
   package var isPassed: Bool { !endsAtLastRow && passedRowCount >= firstRow + rowCount }
 
+  /// Prepares for the rows of another frame.
+  package mutating func reset() { passedRowCount = 0 }
+
   /// Returns the part of the next rows of the plane that is in the window.
   package mutating func take(_ rows: Strip.Rows) -> Strip.Rows {
     if isWhole || rows.isEmpty { return rows }

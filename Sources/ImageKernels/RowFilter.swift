@@ -27,6 +27,15 @@ package enum RowFilter {
     }
   }
 
+  /// Prepares for the rows of another frame; all rows of this one must have been pushed and read.
+  package func reset() {
+    switch self {
+    case .levels: break
+    case .color(let filter): filter.reset()
+    case .area(let filter): filter.reset()
+    }
+  }
+
   /// The maximum number of rows that a filter returns at once.
   static let rowCount = 16
 

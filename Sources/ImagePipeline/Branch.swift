@@ -9,7 +9,9 @@ final class Branch {
   private let clock: StageClock
   private let budget: ImageBudget
   private let allowance: WorkAllowance
-  private var isBegun = false
+  private var isInFrame = false
+  /// The number of frames that were processed.
+  private(set) var frameCount = 0
   /// Whether `finish` has been called.
   private(set) var isFinishing = false
 
@@ -29,16 +31,29 @@ final class Branch {
         conversions: decode.conversions))
   }
 
-  /// Processes the next decoded rows and emits the output that they complete.
+  /// Processes the next decoded rows of a frame and emits the output that they complete.
   ///
   /// After a pause, it must be called again with the same rows.
-  func push(_ decoded: borrowing Strip, output: (RawSpan) -> Void) throws(PipelineError) {
-    if !isBegun {
-      try stages.begin(output: output)
+  func push(
+    _ decoded: borrowing Strip, of frame: ImageFrame, output: (RawSpan) -> Void
+  ) throws(PipelineError) {
+    if !isInFrame {
+      try stages.beginFrame(frame, output: output)
       if stages.isPaused { return }
-      isBegun = true
+      isInFrame = true
     }
     try stages.push(decoded, output: output)
+  }
+
+  /// Ends the frame, if one has begun, and emits the output that follows its rows.
+  ///
+  /// After a pause, it must be called again.
+  func endFrame(output: (RawSpan) -> Void) throws(PipelineError) {
+    guard isInFrame else { return }
+    try stages.endFrame(output: output)
+    if stages.isPaused { return }
+    isInFrame = false
+    frameCount += 1
   }
 
   /// Scales the time that the stages' meters have counted since the last call by `share`, 0 to 1.
@@ -56,6 +71,8 @@ final class Branch {
   /// After a pause, it must be called again.
   func finish(_ end: ImageEnd, output: (RawSpan) -> Void) throws(PipelineError) {
     isFinishing = true
+    try endFrame(output: output)
+    if isInFrame { return }
     try stages.finish(end, output: output)
   }
 

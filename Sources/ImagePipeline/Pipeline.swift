@@ -55,11 +55,12 @@ package struct Pipeline: ~Copyable {
 
   /// The next step of the pipeline.
   ///
-  /// The associated values give the index of the first rendition that has not received the current strip, or the end of
-  /// the image.
+  /// The associated values give the index of the first rendition that has not received the current strip, the end of a
+  /// frame, or the end of the image.
   private enum Step {
     case reading
     case passing(from: Int)
+    case endingFrame(from: Int)
     case finishing(from: Int)
   }
 
@@ -175,6 +176,7 @@ package struct Pipeline: ~Copyable {
         switch try decode.read(bytes.extracting(droppingFirst: consumed), isLast: isLast, consumed: &consumed) {
         case .needsInput: return .needsInput
         case .stripReady: step = .passing(from: 0)
+        case .frameDone: step = .endingFrame(from: 0)
         case .done:
           // The decoder's time and its span end with the last row.
           settle()
@@ -183,7 +185,9 @@ package struct Pipeline: ~Copyable {
         }
       case .passing(let index) where index < renditions.count:
         if try passStrip(to: index, output) { step = .passing(from: index + 1) }
-      case .passing: step = .reading
+      case .endingFrame(let index) where index < renditions.count:
+        if try endFrame(of: index, output) { step = .endingFrame(from: index + 1) }
+      case .passing, .endingFrame: step = .reading
       case .finishing(let index):
         if needsSize {
           decode.skip(bytes.byteCount - consumed)
@@ -235,13 +239,27 @@ package struct Pipeline: ~Copyable {
     guard case .working(let branch) = renditions[index] else { return true }
     do throws(PipelineError) {
       if !branch.isFinishing {
+        let frame = decode.frame
         try decode.withStrip { (decoded) throws(PipelineError) in
-          try branch.push(decoded) { output(index, $0) }
+          try branch.push(decoded, of: frame) { output(index, $0) }
         }
         if branch.isPaused { return false }
         guard branch.isDone else { return true }
       }
       return try finish(index, branch, output)
+    } catch {
+      try end(index, with: error)
+      return true
+    }
+  }
+
+  /// Ends a frame of a rendition.
+  /// - Returns: Whether the frame has ended; `false` if the rendition paused.
+  private mutating func endFrame(of index: Int, _ output: (Int, RawSpan) -> Void) throws(PipelineError) -> Bool {
+    guard case .working(let branch) = renditions[index] else { return true }
+    do throws(PipelineError) {
+      try branch.endFrame { output(index, $0) }
+      return !branch.isPaused
     } catch {
       try end(index, with: error)
       return true

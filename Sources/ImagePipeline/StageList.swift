@@ -12,18 +12,22 @@ protocol StageList: AnyObject {
   func estimatedByteCount(_ layout: PixelLayout) throws(PipelineError) -> UInt64
   /// Allocates the memory that the stages need for strips of `layout`.
   func start(_ layout: PixelLayout, _ context: StageContext) throws(PipelineError)
-  /// Emits the output that precedes the first strip.
+  /// Begins a frame: emits the output that precedes its first strip.
   ///
   /// After a pause, it must be called again.
-  func begin(output: (RawSpan) -> Void) throws(PipelineError)
+  func beginFrame(_ frame: ImageFrame, output: (RawSpan) -> Void) throws(PipelineError)
   /// Processes the next decoded strip and emits the output that it completes.
   ///
   /// After a pause, it must be called again with the same strip.
   func push(_ strip: borrowing Strip, output: (RawSpan) -> Void) throws(PipelineError)
   /// Whether the last call paused because enough output is waiting.
   var isPaused: Bool { get }
-  /// Whether the result needs no further strips.
+  /// Whether the result needs no further strips of this frame.
   var isDone: Bool { get }
+  /// Ends a frame: emits the output that follows its last strip.
+  ///
+  /// After a pause, it must be called again.
+  func endFrame(output: (RawSpan) -> Void) throws(PipelineError)
   /// Emits the rest of the result.
   ///
   /// After a pause, it must be called again.
@@ -67,7 +71,7 @@ struct Listed<Content: Stage & ~Copyable>: Stage, ~Copyable {
   private var stage: Content
   private let applies: Bool
   private var isActive = false
-  private var isFinished = false
+  private var isFrameEnded = false
   private var clock: StageClock?
 
   init(_ stage: consuming Content, applies: Bool) {
@@ -90,11 +94,12 @@ struct Listed<Content: Stage & ~Copyable>: Stage, ~Copyable {
     return isActive
   }
 
-  mutating func begin(next: NextStage) throws(PipelineError) {
+  mutating func beginFrame(next: NextStage) throws(PipelineError) {
+    isFrameEnded = false
     guard isActive, let clock else { return }
     let interrupted = clock.enter(Content.span)
     defer { clock.leave(to: interrupted) }
-    try stage.begin(next: next)
+    try stage.beginFrame(next: next)
   }
 
   mutating func push(_ strip: borrowing Strip, next: NextStage) throws(PipelineError) {
@@ -104,16 +109,17 @@ struct Listed<Content: Stage & ~Copyable>: Stage, ~Copyable {
     try stage.push(strip, next: next)
   }
 
-  mutating func finish(next: NextStage) throws(PipelineError) {
-    guard !isFinished, let clock else { return }
-    if isActive {
-      let interrupted = clock.enter(Content.span)
-      defer { clock.leave(to: interrupted) }
-      try stage.finish(next: next)
-      if stage.isPaused { return }
-    }
-    isFinished = true
-    if Content.endsSpan { clock.finish(Content.span) { stage.describe(&$0) } }
+  mutating func endFrame(next: NextStage) throws(PipelineError) {
+    guard isActive, !isFrameEnded, let clock else { return }
+    let interrupted = clock.enter(Content.span)
+    defer { clock.leave(to: interrupted) }
+    try stage.endFrame(next: next)
+    isFrameEnded = !stage.isPaused
+  }
+
+  mutating func finishSpan() {
+    guard Content.endsSpan, let clock else { return }
+    clock.finish(Content.span) { stage.describe(&$0) }
   }
 
   var isDone: Bool { isActive && stage.isDone }
@@ -142,18 +148,23 @@ struct Then<First: Stage & ~Copyable, Second: Stage & ~Copyable>: Stage, ~Copyab
     return isFirstActive || isSecondActive
   }
 
-  mutating func begin(next: NextStage) throws(PipelineError) {
-    try first.begin { (strip) throws(PipelineError) in try second.push(strip, next: next) }
-    if !first.isPaused { try second.begin(next: next) }
+  mutating func beginFrame(next: NextStage) throws(PipelineError) {
+    try first.beginFrame { (strip) throws(PipelineError) in try second.push(strip, next: next) }
+    if !first.isPaused { try second.beginFrame(next: next) }
   }
 
   mutating func push(_ strip: borrowing Strip, next: NextStage) throws(PipelineError) {
     try first.push(strip) { (strip) throws(PipelineError) in try second.push(strip, next: next) }
   }
 
-  mutating func finish(next: NextStage) throws(PipelineError) {
-    try first.finish { (strip) throws(PipelineError) in try second.push(strip, next: next) }
-    if !first.isPaused { try second.finish(next: next) }
+  mutating func endFrame(next: NextStage) throws(PipelineError) {
+    try first.endFrame { (strip) throws(PipelineError) in try second.push(strip, next: next) }
+    if !first.isPaused { try second.endFrame(next: next) }
+  }
+
+  mutating func finishSpan() {
+    first.finishSpan()
+    second.finishSpan()
   }
 
   var isDone: Bool { first.isDone || second.isDone }
@@ -165,6 +176,9 @@ final class EncodedStages<Rows: Stage & ~Copyable>: StageList {
   private var rows: Rows
   private var encode: EncodeStage
   private var clock: StageClock?
+  private var isInFrame = false
+  // Whether the spans of all stages before the encoder have ended.
+  private var areSpansFinished = false
 
   init(_ rows: consuming Rows, _ encode: consuming EncodeStage) {
     self.rows = rows
@@ -185,17 +199,28 @@ final class EncodedStages<Rows: Stage & ~Copyable>: StageList {
     clock = context.clock
   }
 
-  func begin(output: (RawSpan) -> Void) throws(PipelineError) {
-    try rows.begin { (strip) throws(PipelineError) in try write(strip, output) }
+  func beginFrame(_ frame: ImageFrame, output: (RawSpan) -> Void) throws(PipelineError) {
+    if !isInFrame { try encode.beginFrame(frame) }
+    isInFrame = true
+    try rows.beginFrame { (strip) throws(PipelineError) in try write(strip, output) }
   }
 
   func push(_ strip: borrowing Strip, output: (RawSpan) -> Void) throws(PipelineError) {
     try rows.push(strip) { (strip) throws(PipelineError) in try write(strip, output) }
   }
 
-  func finish(_ end: ImageEnd, output: (RawSpan) -> Void) throws(PipelineError) {
-    try rows.finish { (strip) throws(PipelineError) in try write(strip, output) }
+  func endFrame(output: (RawSpan) -> Void) throws(PipelineError) {
+    try rows.endFrame { (strip) throws(PipelineError) in try write(strip, output) }
     if rows.isPaused { return }
+    let interrupted = clock?.enter(.encode)
+    defer { clock?.leave(to: interrupted) }
+    try encode.endFrame()
+    isInFrame = false
+  }
+
+  func finish(_ end: ImageEnd, output: (RawSpan) -> Void) throws(PipelineError) {
+    if !areSpansFinished { rows.finishSpan() }
+    areSpansFinished = true
     let interrupted = clock?.enter(.encode)
     defer { clock?.leave(to: interrupted) }
     try encode.finish(end, output)

@@ -47,14 +47,20 @@ final class WorkAllowance {
 }
 
 extension Encoder {
+  /// Ends a frame, which may be a long call.
+  /// - Throws: The errors of the codec and of `WorkAllowance.check`.
+  mutating func endFrame(_ allowance: WorkAllowance) throws(PipelineError) {
+    do { try endFrame { (try? allowance.check()) != nil } } catch { throw try Self.error(error, allowance) }
+  }
+
   /// Completes the image, which may be a long call.
   /// - Throws: The errors of the codec and of `WorkAllowance.check`.
   mutating func finish(_ allowance: WorkAllowance) throws(PipelineError) {
-    do {
-      try finish { (try? allowance.check()) != nil }
-    } catch {
-      if error.code == .interrupted { try allowance.check() }
-      throw PipelineError(error)
-    }
+    do { try finish { (try? allowance.check()) != nil } } catch { throw try Self.error(error, allowance) }
+  }
+
+  private static func error(_ error: CodecError, _ allowance: WorkAllowance) throws(PipelineError) -> PipelineError {
+    if error.code == .interrupted { try allowance.check() }
+    return PipelineError(error)
   }
 }

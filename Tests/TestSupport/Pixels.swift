@@ -5,8 +5,10 @@ package import ImagePipeline
 package struct Pixels: Equatable, Sendable {
   package var format: PixelFormat
   package var layout: [PlaneLayout]
-  /// The bytes of each plane.
+  /// The bytes of each plane; of an animation, of all frames one after another.
   package var planes: [[UInt8]]
+  /// The frames that were decoded.
+  package var frames: [ImageFrame] = []
   /// The warnings after the last row.
   package var warnings: [ImageHeader.Warning] = []
   package var damagedRow: Int?
@@ -40,7 +42,9 @@ package struct Pixels: Equatable, Sendable {
       switch progress.value {
       case .needsInput: windows.advance()
       case .stripReady: decoder.withStrip { strip in pixels.append(strip) }
+      case .frameDone: pixels.frames.append(decoder.frame)
       case .done:
+        pixels.frames.append(decoder.frame)
         pixels.warnings = decoder.header.warnings
         pixels.damagedRow = decoder.header.damagedRow
         return pixels

@@ -325,6 +325,13 @@ static ccodecs_status check_size(ccodecs_decoder *decoder) {
       decoder->header.height, (unsigned long long)least, (unsigned long long)decoder->rest_bytes);
 }
 
+/// Expects the rows of a frame.
+static void expect_rows(ccodecs_decoder *decoder) {
+  for (uint32_t i = 0; i < decoder->layout.plane_count; i++) {
+    decoder->rows_left[i] = decoder->layout.planes[i].height;
+  }
+}
+
 ccodecs_status ccodecs_decoder_start(
     ccodecs_decoder *decoder, const ccodecs_decode_options *options, ccodecs_layout *layout) {
   memset(layout, 0, sizeof *layout);
@@ -346,11 +353,14 @@ ccodecs_status ccodecs_decoder_start(
   if (status == CCODECS_OK) {
     decoder->state = CCODECS_STATE_ROWS;
     decoder->layout = *layout;
-    for (uint32_t i = 0; i < layout->plane_count; i++) {
-      decoder->rows_left[i] = layout->planes[i].height;
-    }
+    decoder->frame = (ccodecs_frame){.width = decoder->header.width, .height = decoder->header.height, .play_count = 1};
+    expect_rows(decoder);
   }
   return leave(decoder, status);
+}
+
+const ccodecs_frame *ccodecs_decoder_frame(const ccodecs_decoder *decoder) {
+  return &decoder->frame;
 }
 
 /// Returns the number of stored rows that the returned rows cover.
@@ -442,6 +452,9 @@ ccodecs_status ccodecs_decoder_read_rows(ccodecs_decoder *decoder, ccodecs_input
   if (status == CCODECS_ROWS_READY) {
     const ccodecs_status proportion = check_rows_proportion(decoder);
     status = proportion == CCODECS_OK ? status : proportion;
+  }
+  if (status == CCODECS_FRAME_DONE) {
+    expect_rows(decoder);
   }
   if (status == CCODECS_DONE) {
     decoder->state = CCODECS_STATE_DONE;

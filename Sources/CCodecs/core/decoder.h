@@ -16,6 +16,7 @@ typedef struct ccodecs_decoder_methods {
   ccodecs_status (*estimate)(
       const ccodecs_decoder *decoder, const ccodecs_decode_options *options, uint64_t *byte_count);
   ccodecs_status (*start)(ccodecs_decoder *decoder, const ccodecs_decode_options *options, ccodecs_layout *layout);
+  /// As ccodecs_decoder_read_rows. Before the first rows of a frame of an animation it sets decoder.frame.
   ccodecs_status (*read_rows)(ccodecs_decoder *decoder, ccodecs_input *input, ccodecs_rows *rows);
   void (*destroy)(ccodecs_decoder *decoder); ///< Frees everything, including the decoder itself.
   /// Returns the buffered bytes of the file, from its first byte on, which a rewriter may take over before start. NULL
@@ -47,6 +48,7 @@ struct ccodecs_decoder {
   uint64_t work_pixels; ///< The cost of decoding in pixels if it exceeds the image's pixels; else 0.
   bool is_whole;        ///< The window that completed the header also contained the end of the file.
   size_t rest_bytes;    ///< Bytes that were left in that window.
+  ccodecs_frame frame;  ///< The frame of the returned rows.
   bool is_filling;      ///< The input is truncated or damaged; the missing rows are filled with gray.
   ccodecs_layout layout;
   uint32_t rows_left[CCODECS_MAX_PLANES];

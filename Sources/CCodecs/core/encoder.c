@@ -13,9 +13,6 @@ void ccodecs_encoder_init(
   encoder->methods = methods;
   encoder->budget = budget;
   encoder->options = *options;
-  for (uint32_t i = 0; i < ccodecs_encoder_plane_count(options); i++) {
-    encoder->rows_left[i] = ccodecs_encoder_plane_height(options, i);
-  }
 }
 
 ccodecs_status ccodecs_encoder_fail(ccodecs_encoder *encoder, ccodecs_status status, const char *format, ...) {
@@ -74,17 +71,64 @@ static ccodecs_status leave(ccodecs_encoder *encoder, ccodecs_status status) {
   return status;
 }
 
-ccodecs_status ccodecs_encoder_write(ccodecs_encoder *encoder, const ccodecs_rows *rows) {
+ccodecs_status ccodecs_encoder_begin_frame(ccodecs_encoder *encoder, const ccodecs_frame *frame) {
   if (encoder->failure != CCODECS_OK) {
     return encoder->failure;
   }
+  if (encoder->is_in_frame || encoder->is_finished) {
+    return ccodecs_encoder_fail(encoder, CCODECS_MISUSE, "a frame begins before the end of another, or after the last");
+  }
+  if (encoder->frame_count > 0 && encoder->methods->begin_frame == NULL) {
+    return ccodecs_encoder_fail(encoder, CCODECS_UNSUPPORTED, "the format stores one frame");
+  }
   for (uint32_t i = 0; i < ccodecs_encoder_plane_count(&encoder->options); i++) {
-    if (encoder->is_finished || rows->row_counts[i] > encoder->rows_left[i]) {
+    encoder->rows_left[i] = ccodecs_encoder_plane_height(&encoder->options, i);
+  }
+  encoder->frame = *frame;
+  encoder->frame_count++;
+  encoder->is_in_frame = true;
+  return encoder->methods->begin_frame == NULL ? CCODECS_OK : leave(encoder, encoder->methods->begin_frame(encoder));
+}
+
+/// Begins the frame of a still image.
+static ccodecs_status begin_only_frame(ccodecs_encoder *encoder) {
+  const ccodecs_frame whole = {.width = encoder->options.width, .height = encoder->options.height, .play_count = 1};
+  return ccodecs_encoder_begin_frame(encoder, &whole);
+}
+
+ccodecs_status ccodecs_encoder_write(ccodecs_encoder *encoder, const ccodecs_rows *rows) {
+  const bool is_first = encoder->failure == CCODECS_OK && !encoder->is_finished && encoder->frame_count == 0;
+  const ccodecs_status status = is_first ? begin_only_frame(encoder) : encoder->failure;
+  if (status != CCODECS_OK) {
+    return status;
+  }
+  for (uint32_t i = 0; i < ccodecs_encoder_plane_count(&encoder->options); i++) {
+    if (!encoder->is_in_frame || rows->row_counts[i] > encoder->rows_left[i]) {
       return ccodecs_encoder_fail(encoder, CCODECS_MISUSE, "there are more rows than the image has");
     }
     encoder->rows_left[i] -= rows->row_counts[i];
   }
   return leave(encoder, encoder->methods->write(encoder, rows));
+}
+
+/// Returns whether every row of the frame was written, and there is a frame.
+static bool has_all_rows(const ccodecs_encoder *encoder) {
+  bool has_all = encoder->frame_count > 0;
+  for (uint32_t i = 0; i < ccodecs_encoder_plane_count(&encoder->options); i++) {
+    has_all = has_all && encoder->rows_left[i] == 0;
+  }
+  return has_all;
+}
+
+ccodecs_status ccodecs_encoder_end_frame(ccodecs_encoder *encoder) {
+  if (encoder->failure != CCODECS_OK) {
+    return encoder->failure;
+  }
+  if (!encoder->is_in_frame || !has_all_rows(encoder)) {
+    return ccodecs_encoder_fail(encoder, CCODECS_MISUSE, "the frame lacks rows or has not begun");
+  }
+  encoder->is_in_frame = false;
+  return encoder->methods->end_frame == NULL ? CCODECS_OK : leave(encoder, encoder->methods->end_frame(encoder));
 }
 
 ccodecs_status ccodecs_encoder_append_exif(ccodecs_encoder *encoder, const uint8_t *exif, size_t count) {
@@ -95,10 +139,8 @@ ccodecs_status ccodecs_encoder_append_exif(ccodecs_encoder *encoder, const uint8
   if (!fits || count == 0 || count > CCODECS_MAX_EXIF_BYTES) {
     return CCODECS_UNSUPPORTED;
   }
-  for (uint32_t i = 0; i < ccodecs_encoder_plane_count(&encoder->options); i++) {
-    if (encoder->rows_left[i] > 0) {
-      return ccodecs_encoder_fail(encoder, CCODECS_MISUSE, "the image lacks rows");
-    }
+  if (!has_all_rows(encoder)) {
+    return ccodecs_encoder_fail(encoder, CCODECS_MISUSE, "the image lacks rows");
   }
   encoder->options.exif_count = count;
   return leave(encoder, encoder->methods->append_exif(encoder, exif, count));
@@ -112,10 +154,12 @@ ccodecs_status ccodecs_encoder_finish(ccodecs_encoder *encoder) {
   if (encoder->failure != CCODECS_OK) {
     return encoder->failure;
   }
-  for (uint32_t i = 0; i < ccodecs_encoder_plane_count(&encoder->options); i++) {
-    if (encoder->is_finished || encoder->rows_left[i] > 0) {
-      return ccodecs_encoder_fail(encoder, CCODECS_MISUSE, "the image lacks rows or was finished before");
-    }
+  if (encoder->is_finished || !has_all_rows(encoder)) {
+    return ccodecs_encoder_fail(encoder, CCODECS_MISUSE, "the image lacks rows or was finished before");
+  }
+  const ccodecs_status status = encoder->is_in_frame ? ccodecs_encoder_end_frame(encoder) : CCODECS_OK;
+  if (status != CCODECS_OK) {
+    return status;
   }
   encoder->is_finished = true;
   return leave(encoder, encoder->methods->finish(encoder));

@@ -7,7 +7,11 @@
 
 /// The functions of a concrete encoder. encoder.c calls none of them after a failure.
 typedef struct ccodecs_encoder_methods {
+  /// Begins a frame, which encoder.frame describes; NULL if a result has one frame, for which nothing needs to be done.
+  ccodecs_status (*begin_frame)(ccodecs_encoder *encoder);
   ccodecs_status (*write)(ccodecs_encoder *encoder, const ccodecs_rows *rows);
+  /// Ends a frame, all of whose rows were written; NULL if nothing needs to be done.
+  ccodecs_status (*end_frame)(ccodecs_encoder *encoder);
   /// Appends EXIF after the last row; NULL if the format stores metadata before the rows.
   ccodecs_status (*append_exif)(ccodecs_encoder *encoder, const uint8_t *exif, size_t count);
   ccodecs_status (*finish)(ccodecs_encoder *encoder);
@@ -20,9 +24,12 @@ struct ccodecs_encoder {
   ccodecs_budget *budget;
   ccodecs_encode_options options;
   ccodecs_bytes output;
-  uint32_t rows_left[CCODECS_MAX_PLANES]; ///< Rows of each plane that are not yet written.
+  uint32_t rows_left[CCODECS_MAX_PLANES]; ///< Rows of each plane of the frame that are not yet written.
+  ccodecs_frame frame;                    ///< The frame that began last.
+  uint32_t frame_count;                   ///< Number of frames that began.
+  bool is_in_frame;
   bool is_finished;
-  ccodecs_interrupt interrupt; ///< Asked during a long call of finish.
+  ccodecs_interrupt interrupt; ///< Asked during a long call of end_frame or finish.
   ccodecs_status failure;      ///< CCODECS_OK until the encoder fails.
   char message[200];           ///< The reason for the failure.
 };

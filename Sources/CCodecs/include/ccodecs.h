@@ -18,6 +18,10 @@
 //   ccodecs_rows rows;
 //   while ((status = ccodecs_decoder_read_rows(decoder, &input, &rows)) == CCODECS_ROWS_READY) use(&rows);
 //
+// A still image is an animation of one frame. After the rows of a frame, read_rows returns CCODECS_FRAME_DONE if the
+// rows of another frame follow, and CCODECS_DONE after the last frame. Every frame is returned as the whole canvas, on
+// which the decoder has composed it. ccodecs_decoder_frame describes the frame of the rows that were returned last.
+//
 //   ccodecs_decoder_destroy(decoder);
 //
 // The legal order of calls is create, read_header until CCODECS_OK, start, read_rows until CCODECS_DONE, destroy;
@@ -33,7 +37,11 @@
 //
 //   ccodecs_encoder *encoder = NULL;
 //   status = ccodecs_encoder_create(&options, &budget, &encoder);
-//   for each strip: status = ccodecs_encoder_write(encoder, &rows);
+//   for each frame: {
+//     status = ccodecs_encoder_begin_frame(encoder, &frame);
+//     for each strip: status = ccodecs_encoder_write(encoder, &rows);
+//     status = ccodecs_encoder_end_frame(encoder);
+//   }
 //   status = ccodecs_encoder_finish(encoder);
 //   after any of these: while ((n = ccodecs_encoder_read(encoder, buffer, capacity)) > 0) send(buffer, n);
 //   ccodecs_encoder_destroy(encoder);
@@ -68,6 +76,7 @@ typedef enum ccodecs_status {
   CCODECS_ROWS_READY = 2,  ///< `rows` is filled and valid until the next call on this decoder.
   CCODECS_DONE = 3,        ///< Every row (decoder) or byte (rewriter) was returned.
   CCODECS_BYTES_READY = 4, ///< `piece` is filled and valid until the next call on this rewriter.
+  CCODECS_FRAME_DONE = 5,  ///< Every row of a frame was returned, and another frame follows.
 
   CCODECS_CORRUPT = 16,     ///< The bytes violate their format.
   CCODECS_TRUNCATED = 17,   ///< The input ended before the image was complete.
@@ -145,6 +154,21 @@ void *ccodecs_allocate(ccodecs_budget *budget, size_t byte_count);
 
 /// Frees and refunds a block that ccodecs_allocate returned for the same budget; NULL is ignored.
 void ccodecs_free(ccodecs_budget *budget, void *block);
+
+// MARK: Frames
+
+/// One frame of an animation.
+typedef struct ccodecs_frame {
+  uint32_t left; ///< The part of the canvas that the file stores for this frame, in pixels.
+  uint32_t top;
+  uint32_t width;
+  uint32_t height;
+  /// How long the frame is shown, in units of 1 / duration_divisor seconds, as stored. A still image has 0 / 0.
+  uint32_t duration;
+  uint32_t duration_divisor;
+  /// How often the animation is played, as far as the file has specified it before this frame; 0 for ever.
+  uint32_t play_count;
+} ccodecs_frame;
 
 // MARK: Decoder
 
@@ -349,9 +373,12 @@ ccodecs_status ccodecs_decoder_estimate(
 ccodecs_status ccodecs_decoder_start(
     ccodecs_decoder *decoder, const ccodecs_decode_options *options, ccodecs_layout *layout);
 
-/// Decodes until rows are ready, input is needed, or the image is complete. `rows` points into the decoder and is valid
-/// until the next call on it. Bytes after the end of the image stay in the window.
+/// Decodes until rows are ready, a frame is done, input is needed, or the image is complete. `rows` points into the
+/// decoder and is valid until the next call on it. Bytes after the end of the image stay in the window.
 ccodecs_status ccodecs_decoder_read_rows(ccodecs_decoder *decoder, ccodecs_input *input, ccodecs_rows *rows);
+
+/// Returns the frame of the rows that read_rows returned last. Legal after start; valid until destroy.
+const ccodecs_frame *ccodecs_decoder_frame(const ccodecs_decoder *decoder);
 
 /// Returns the reason for the failure, or "" if the decoder has not failed. Valid until destroy.
 const char *ccodecs_decoder_message(const ccodecs_decoder *decoder);
@@ -462,15 +489,23 @@ ccodecs_status ccodecs_encoder_estimate(const ccodecs_encode_options *options, u
 /// Returns an upper bound of the encoded file's size in bytes; 0 for a format that this build cannot encode.
 uint64_t ccodecs_encoder_max_bytes(const ccodecs_encode_options *options);
 
-/// Encodes the next rows, top to bottom. `rows` is borrowed for the call. Row counts may differ between planes.
+/// Begins a frame with the size of the options. A still image is one frame, which the first write begins if this was
+/// not called. Returns CCODECS_UNSUPPORTED for a second frame, unless the options allow several.
+ccodecs_status ccodecs_encoder_begin_frame(ccodecs_encoder *encoder, const ccodecs_frame *frame);
+
+/// Encodes the next rows of the frame, top to bottom. `rows` is borrowed for the call. Row counts may differ between
+/// planes.
 ccodecs_status ccodecs_encoder_write(ccodecs_encoder *encoder, const ccodecs_rows *rows);
+
+/// Ends a frame. Returns CCODECS_MISUSE if rows are missing.
+ccodecs_status ccodecs_encoder_end_frame(ccodecs_encoder *encoder);
 
 /// Appends an EXIF block of at most 65527 bytes after the last row, before finish. `exif` is borrowed for the call.
 /// Returns CCODECS_UNSUPPORTED, without failing the encoder, if the options already contained one or if the format
 /// stores EXIF before the rows, as all formats except PNG do.
 ccodecs_status ccodecs_encoder_append_exif(ccodecs_encoder *encoder, const uint8_t *exif, size_t count);
 
-/// Ends the image. Returns CCODECS_MISUSE if rows are missing.
+/// Ends the image, and its frame if end_frame was not called. Returns CCODECS_MISUSE if rows are missing.
 ccodecs_status ccodecs_encoder_finish(ccodecs_encoder *encoder);
 
 /// Returns the number of compressed bytes that are ready to be read.
@@ -485,8 +520,8 @@ typedef struct ccodecs_interrupt {
   void *owner;
 } ccodecs_interrupt;
 
-/// Sets the interrupt of ccodecs_encoder_finish, which then may return CCODECS_INTERRUPTED. Only encoders that compress
-/// the whole image at once use it: WebP, and PNG with a palette.
+/// Sets the interrupt of ccodecs_encoder_end_frame and _finish, which then may return CCODECS_INTERRUPTED. Only
+/// encoders that compress a whole frame at once use it: WebP, and PNG with a palette.
 void ccodecs_encoder_set_interrupt(ccodecs_encoder *encoder, ccodecs_interrupt interrupt);
 
 /// Returns the reason for the failure, or "" if the encoder has not failed. Valid until destroy.

@@ -116,6 +116,9 @@ size_t cpixels_resizer_push(cpixels_resizer *resizer, const void *rows, size_t r
 /// Writes up to `capacity` finished destination rows and returns their number. `row_stride` is in bytes.
 size_t cpixels_resizer_read(cpixels_resizer *resizer, void *rows, size_t row_stride, size_t capacity);
 
+/// Prepares a resampler for the rows of another image of the same size.
+void cpixels_resizer_reset(cpixels_resizer *resizer);
+
 // MARK: Exact resampling
 
 /// A resampler whose 8-bit results equal those of Pillow (10 and later), sample by sample: horizontally into rounded
@@ -139,6 +142,9 @@ size_t cpixels_exact_push(cpixels_exact *exact, const uint8_t *rows, size_t row_
 
 /// Writes destination rows, as cpixels_resizer_read.
 size_t cpixels_exact_read(cpixels_exact *exact, uint8_t *rows, size_t row_stride, size_t capacity);
+
+/// Prepares a resampler for the rows of another image, as cpixels_resizer_reset.
+void cpixels_exact_reset(cpixels_exact *exact);
 
 // MARK: Doubling
 
@@ -167,6 +173,9 @@ size_t cpixels_doubler_push(cpixels_doubler *doubler, const uint8_t *rows, size_
 
 /// Writes destination rows, as cpixels_resizer_read.
 size_t cpixels_doubler_read(cpixels_doubler *doubler, uint8_t *rows, size_t row_stride, size_t capacity);
+
+/// Prepares a doubler for the rows of another image of the same size.
+void cpixels_doubler_reset(cpixels_doubler *doubler);
 
 // MARK: Alpha
 
@@ -310,6 +319,9 @@ size_t cpixels_area_push(cpixels_area_filter *filter, const uint8_t *rows, size_
 
 /// Writes up to `capacity` finished rows and returns their number. `row_stride` is in bytes.
 size_t cpixels_area_read(cpixels_area_filter *filter, uint8_t *rows, size_t row_stride, size_t capacity);
+
+/// Prepares a filter for the rows of another image of the same size.
+void cpixels_area_reset(cpixels_area_filter *filter);
 
 // MARK: Similarity
 //

@@ -74,6 +74,9 @@ struct DecodeStage: ~Copyable {
     try decoder.withStrip(body)
   }
 
+  /// The frame of the last strip.
+  var frame: ImageFrame { decoder.frame }
+
   /// EXIF data with artist and copyright, as far as they have been read.
   var rights: [UInt8] { decoder.header.rights }
 

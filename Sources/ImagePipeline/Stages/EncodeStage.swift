@@ -81,6 +81,15 @@ struct EncodeStage: ~Copyable {
   private var isFull: Bool { resources?.context.gauge.isFull ?? false }
   private var receivedByteCount: UInt64 { resources?.context.received.byteCount ?? 0 }
 
+  mutating func beginFrame(_ frame: ImageFrame) throws(PipelineError) {
+    do { try encoder?.beginFrame(frame) } catch { throw PipelineError(error) }
+  }
+
+  /// Ends the frame; the bytes that it completes are emitted with the next rows, or at the end.
+  mutating func endFrame() throws(PipelineError) {
+    if let allowance = resources?.context.allowance { try encoder?.endFrame(allowance) }
+  }
+
   /// Encodes rows and emits the bytes that they complete, a few rows at a time, so that little output accumulates.
   mutating func push(_ strip: borrowing Strip, _ output: (RawSpan) -> Void) throws(PipelineError) {
     if case .undecided = destination { try decideDestination() }

@@ -62,6 +62,10 @@ struct FilterStage: Stage {
     }
   }
 
+  func endFrame(next: NextStage) throws(PipelineError) {
+    for pass in passes { pass.reset() }
+  }
+
   func describe(_ attributes: inout StageMeter.Attributes) {
     attributes["imageworker.width"] = .int64(Int64(plan.storedOutputSize.width))
     attributes["imageworker.height"] = .int64(Int64(plan.storedOutputSize.height))

@@ -13,7 +13,7 @@ struct OrientStage: Stage {
   private var planes: [PlaneOrienter] = []
   private var allowance: WorkAllowance?
   private var gauge: OutputGauge?
-  // The rows in the planes' buffers that `finish` has not emitted yet.
+  // The rows in the planes' buffers that `endFrame` has not emitted yet.
   private var unsent: [Strip.Rows]?
   private(set) var isPaused = false
 
@@ -64,7 +64,7 @@ struct OrientStage: Stage {
   }
 
   /// Emits the buffered image, if there is one.
-  mutating func finish(next: NextStage) throws(PipelineError) {
+  mutating func endFrame(next: NextStage) throws(PipelineError) {
     if orientation == .mirrored { return }
     let heights = planes.map(\.rows.rowCount)
     var waiting = unsent ?? planes.map(\.rows)
@@ -82,6 +82,8 @@ struct OrientStage: Stage {
       for index in waiting.indices { waiting[index].dropFirst(portion[index].rowCount) }
       try next(Strip(format: format, rows: portion))
     }
+    unsent = nil
+    for index in planes.indices { planes[index].reset() }
   }
 
   private func mirror(_ rows: [Strip.Rows], next: NextStage) throws(PipelineError) {

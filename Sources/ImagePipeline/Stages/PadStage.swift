@@ -20,8 +20,12 @@ struct PadStage: Stage {
   init(_ plan: Plan) {
     framing = plan.framing
     color = plan.background
-    above = framing.top
-    below = framing.canvasSize.height - framing.imageSize.height - framing.top
+    (above, below) = Self.blankRowCounts(framing)
+  }
+
+  /// Returns the numbers of background rows above and below the image.
+  private static func blankRowCounts(_ framing: Framing) -> (above: Int, below: Int) {
+    (framing.top, framing.canvasSize.height - framing.imageSize.height - framing.top)
   }
 
   func estimatedByteCount(_ layout: inout PixelLayout) -> Int {
@@ -45,7 +49,7 @@ struct PadStage: Stage {
   }
 
   /// Emits the rows above the image.
-  mutating func begin(next: NextStage) throws(PipelineError) {
+  mutating func beginFrame(next: NextStage) throws(PipelineError) {
     above = try pushBlank(above, next: next)
   }
 
@@ -59,8 +63,9 @@ struct PadStage: Stage {
   }
 
   /// Emits the rows below the image.
-  mutating func finish(next: NextStage) throws(PipelineError) {
+  mutating func endFrame(next: NextStage) throws(PipelineError) {
     below = try pushBlank(below, next: next)
+    if !isPaused { (above, below) = Self.blankRowCounts(framing) }
   }
 
   /// Emits up to `count` background rows.

@@ -161,6 +161,13 @@ struct ResizeStage: Stage {
     }
   }
 
+  mutating func endFrame(next: NextStage) throws(PipelineError) {
+    (rest, waiting) = ([], [])
+    merger?.reset()
+    for plane in planes { plane.reset() }
+    for index in windows.indices { windows[index].reset() }
+  }
+
   /// Whether all rows of the image's window have been processed.
   var isDone: Bool { windows.allSatisfy(\.isPassed) }
 

@@ -2,6 +2,9 @@ internal import ImageCodecs
 
 /// One step in the processing of a rendition, from decoded rows to the rows that are encoded, strip by strip.
 ///
+/// A still image is an animation of one frame. Its frames pass through the stage one after another, in the memory that
+/// one of them needs.
+///
 /// Creating a stage from a plan allocates nothing. It can then be asked how much memory it would charge, or be started.
 /// `Pipeline.stages` lists the stages in order.
 protocol Stage: ~Copyable {
@@ -18,29 +21,32 @@ protocol Stage: ~Copyable {
 
   /// Allocates the memory that the stage needs.
   /// - `layout`: As in `estimatedByteCount`.
-  /// - Returns: Whether the stage does anything; otherwise strips bypass it, and it is neither pushed to nor finished.
+  /// - Returns: Whether the stage does anything; otherwise strips bypass it, and no other method is called.
   mutating func start(_ layout: inout PixelLayout, _ context: borrowing StageContext) throws(PipelineError) -> Bool
 
-  /// Emits the strips that precede the first one.
+  /// Emits the strips that precede the first one of a frame.
   ///
   /// After a pause, it is called again.
-  mutating func begin(next: NextStage) throws(PipelineError)
+  mutating func beginFrame(next: NextStage) throws(PipelineError)
 
   /// Processes the next strip and emits the strips that it completes.
   ///
   /// The first stage of a list may pause; it is then called again with the same strip.
   mutating func push(_ strip: borrowing Strip, next: NextStage) throws(PipelineError)
 
-  /// Emits the remaining strips after the last one.
+  /// Emits the remaining strips after the last one of a frame, and prepares for the next frame.
   ///
   /// After a pause, it is called again.
-  mutating func finish(next: NextStage) throws(PipelineError)
+  mutating func endFrame(next: NextStage) throws(PipelineError)
 
   /// Whether the last call paused between two strips because enough output is waiting.
   var isPaused: Bool { get }
 
-  /// Whether the stage needs no further strips.
+  /// Whether the stage needs no further strips of this frame.
   var isDone: Bool { get }
+
+  /// Ends the span of the stage after the last frame; implemented by lists of stages.
+  mutating func finishSpan()
 
   /// Adds the attributes of the stage to those of its span.
   func describe(_ attributes: inout StageMeter.Attributes)
@@ -54,8 +60,9 @@ extension Stage where Self: ~Copyable {
   static var endsSpan: Bool { false }
   var isDone: Bool { false }
   var isPaused: Bool { false }
-  mutating func begin(next: NextStage) throws(PipelineError) {}
-  mutating func finish(next: NextStage) throws(PipelineError) {}
+  mutating func beginFrame(next: NextStage) throws(PipelineError) {}
+  mutating func endFrame(next: NextStage) throws(PipelineError) {}
+  mutating func finishSpan() {}
   func describe(_ attributes: inout StageMeter.Attributes) {}
 }
 
