@@ -26,9 +26,11 @@ typedef struct encoder_row {
   ccodecs_encoder *(*create)(const ccodecs_encode_options *options, ccodecs_budget *budget); ///< NULL for none.
   uint64_t (*estimate)(const ccodecs_encode_options *options);
   uint64_t (*largest)(const ccodecs_encode_options *options);
-  uint32_t pixels;     ///< Accepted ccodecs_pixels values, as bits.
-  uint32_t max_side;   ///< Maximum width and height in pixels.
-  bool halves_columns; ///< Accepts CCODECS_SUBSAMPLING_422.
+  bool (*takes)(const ccodecs_encode_options *options); ///< Checks further options; NULL to accept all.
+  uint32_t pixels;                                      ///< Accepted ccodecs_pixels values, as bits.
+  uint32_t max_side;                                    ///< Maximum width and height in pixels.
+  bool halves_columns;                                  ///< Accepts CCODECS_SUBSAMPLING_422.
+  bool has_frames;                                      ///< Stores several frames.
 } encoder_row;
 
 /// Everything this module knows about a format.
@@ -93,8 +95,10 @@ static const format_row rows[] = {
                 .create = ccodecs_png_encoder_create,
                 .estimate = ccodecs_png_encoder_estimate,
                 .largest = ccodecs_png_encoder_max_bytes,
+                .takes = ccodecs_png_encoder_takes,
                 .pixels = PIXELS(GRAY8) | PIXELS(RGB8) | PIXELS(RGBA8),
                 .max_side = INT32_MAX,
+                .has_frames = true,
             },
     },
     {
@@ -156,6 +160,7 @@ static const format_row rows[] = {
                 .largest = ccodecs_webp_encoder_max_bytes,
                 .pixels = PIXELS(RGB8) | PIXELS(RGBA8),
                 .max_side = 16383,
+                .has_frames = true,
             },
     },
     {
@@ -256,6 +261,10 @@ bool ccodecs_format_takes(ccodecs_format format, ccodecs_pixels pixels) {
   return (row_of(format)->encoder.pixels >> pixels & 1) != 0;
 }
 
+bool ccodecs_format_has_frames(ccodecs_format format) {
+  return row_of(format)->encoder.has_frames;
+}
+
 // MARK: Decoders and rewriters
 
 ccodecs_status ccodecs_decoder_create(
@@ -292,6 +301,7 @@ static bool are_valid(const ccodecs_encode_options *options) {
 
 static ccodecs_status check(const encoder_row *encoder, const ccodecs_encode_options *options) {
   if (encoder->create == NULL || !ccodecs_format_takes(options->format, options->pixels) ||
+      (encoder->takes != NULL && !encoder->takes(options)) || (options->has_frames && !encoder->has_frames) ||
       (!encoder->halves_columns && options->subsampling == CCODECS_SUBSAMPLING_422)) {
     return CCODECS_UNSUPPORTED;
   }

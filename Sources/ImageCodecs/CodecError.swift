@@ -16,6 +16,8 @@ package struct CodecError: Error, Sendable, Equatable, CustomStringConvertible {
     case outOfMemory
     /// The system ran out of memory or disk space, or a disk operation failed.
     case outOfResources
+    /// The image has fewer frames than were selected.
+    case noFrame
     /// The caller ended a long call.
     case interrupted
     /// The calls were made out of order or with invalid arguments: a defect in this program.
@@ -111,6 +113,7 @@ extension CodecError.Code {
     case CCODECS_UNSUPPORTED: self = .unsupported
     case CCODECS_LIMIT: self = .limitExceeded
     case CCODECS_NO_MEMORY: self = .outOfMemory
+    case CCODECS_NO_FRAME: self = .noFrame
     case CCODECS_INTERRUPTED: self = .interrupted
     default: self = .misuse
     }

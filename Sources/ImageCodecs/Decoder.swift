@@ -79,6 +79,16 @@ package struct Decoder: ~Copyable {
     ccodecs_decoder_set_orientation(handle, UInt8(orientation.rawValue))
   }
 
+  /// Selects the frames that are decoded, and updates the header.
+  ///
+  /// Call it after the header is complete and before `start`. By default the first frame is decoded alone.
+  /// - `first`: the index of the first frame; negative to count from the end.
+  /// - `count`: the maximum number of frames; 0 for all.
+  /// - Throws: `unsupported` if only the first frame can be decoded, `noFrame` if there is no frame at `first`.
+  package mutating func selectFrames(first: Int, count: Int) throws(CodecError) {
+    try check(ccodecs_decoder_select_frames(handle, Int64(first), UInt32(clamping: count)))
+  }
+
   private var rights: [UInt8] {
     [UInt8](unsafeUninitializedCapacity: Int(CCODECS_MAX_COPYRIGHT_BYTES)) { buffer, count in
       count = buffer.baseAddress.map { ccodecs_decoder_trailing_metadata(handle, $0) } ?? 0

@@ -6,6 +6,8 @@ internal import CCodecs
 package struct Encoder: ~Copyable {
   private let handle: OpaquePointer
   private let budget: ImageBudget
+  // Keeps the directory open, because the encoder uses its descriptor.
+  private let spill: SpillDirectory?
   private let format: PixelFormat
   /// The number of bytes in a row of each plane.
   private let rowByteCounts: [Int]
@@ -21,6 +23,7 @@ package struct Encoder: ~Copyable {
       message: "\(options.format.rawValue) cannot store \(options.width)x\(options.height) \(options.pixelFormat)",
       budget: budget)
     self.budget = budget
+    spill = options.spill
     format = options.pixelFormat
     rowByteCounts = (0..<options.pixelFormat.planeCount).map { index in
       options.planeWidth(index) * options.pixelFormat.pixelByteCount
@@ -91,17 +94,28 @@ package struct Encoder: ~Copyable {
   /// The number of compressed bytes that can be read now.
   package var pendingByteCount: Int { ccodecs_encoder_pending(handle) }
 
+  /// The number of frames that the finished result contains; equal frames in sequence are stored as one.
+  package var storedFrameCount: Int { Int(ccodecs_encoder_stored_frames(handle)) }
+
   /// Moves at most `buffer.byteCount` compressed bytes to the start of `buffer`, and returns their number.
-  package mutating func read(into buffer: PixelBuffer) -> Int {
+  /// - Throws: `outOfResources` if spooled bytes cannot be read.
+  package mutating func read(into buffer: PixelBuffer) throws(CodecError) -> Int {
+    let count = take(into: buffer)
+    if count == 0 { try check(ccodecs_encoder_failure(handle)) }
+    return count
+  }
+
+  private func take(into buffer: PixelBuffer) -> Int {
     ccodecs_encoder_read(handle, buffer.unsafeBase.assumingMemoryBound(to: UInt8.self), buffer.byteCount)
   }
 
-  /// Calls `body` with all compressed bytes produced so far, in portions of at most the size of `buffer`.
+  /// Calls `body` with all compressed bytes of a still image that were produced so far, in portions of at most the size
+  /// of `buffer`.
   package mutating func drain<Failure: Error>(
     _ buffer: PixelBuffer, _ body: (RawSpan) throws(Failure) -> Void
   ) throws(Failure) {
     while true {
-      let count = read(into: buffer)
+      let count = take(into: buffer)
       guard count > 0 else { return }
       try buffer.withBytes(count, body)
     }

@@ -26,6 +26,12 @@ package struct EncoderOptions: Sendable, Hashable {
   ///
   /// This takes a third to a half of the memory and 1.5 times as long.
   package var savesMemory = false
+  /// Whether the result may have several frames.
+  ///
+  /// It is then complete only at its end, and its compressed frames are spooled.
+  package var hasFrames = false
+  /// The directory to which compressed frames are spooled; `nil` to buffer them in memory.
+  package var spill: SpillDirectory?
   /// An EXIF block (TIFF) to write to the result; empty for none.
   package var exif: [UInt8] = []
 
@@ -65,7 +71,7 @@ package struct EncoderOptions: Sendable, Hashable {
     return ccodecs_encode_options(
       format: format.handle, width: width, height: height, pixels: pixels, subsampling: subsampling.handle,
       quality: quality, jpeg: jpeg, png: png, webp: webp,
-      exif: nil, exif_count: 0)
+      exif: nil, exif_count: 0, has_frames: hasFrames, spill: CodecLimits(spill: spill).handle)
   }
 
   /// Returns an upper bound of the bytes that an encoder charges to the budget.

@@ -23,6 +23,9 @@ package enum ImageFormat: String, Sendable, Hashable, CaseIterable {
   /// Whether this format has an encoder.
   package var isEncodable: Bool { ccodecs_format_can_encode(handle) }
 
+  /// Whether the encoder of this format, if one was built in, can store several frames.
+  package var storesFrames: Bool { ccodecs_format_has_frames(handle) }
+
   /// Whether this format has a rewriter.
   package var isRewritable: Bool { ccodecs_format_can_rewrite(handle) }
 
@@ -78,6 +81,8 @@ extension ImageFormat {
     package var usesLibraryThreads = false
     /// Whether further images in a file only accompany the first one, as previews and gain maps do.
     package var hasCompanionImages = false
+    /// Whether several images in a file are the frames of an animation, of which only the first is decoded.
+    package var hasSequences = false
     /// Whether metadata may follow the image data.
     package var hasTrailingMetadata = false
     /// The properties as an output format; `nil` for a format that is only decoded.
@@ -101,9 +106,9 @@ extension ImageFormat {
         output: Output(fileExtension: "webp", sizeCurve: .libwebp, optionGroup: .webp))
     case .avif:
       Traits(
-        handle: CCODECS_FORMAT_AVIF, usesLibraryThreads: true,
+        handle: CCODECS_FORMAT_AVIF, usesLibraryThreads: true, hasSequences: true,
         output: Output(fileExtension: "avif", sizeCurve: .linear, subsamplesChroma: true, hasFallback: true))
-    case .heic: Traits(handle: CCODECS_FORMAT_HEIC, usesLibraryThreads: true)
+    case .heic: Traits(handle: CCODECS_FORMAT_HEIC, usesLibraryThreads: true, hasSequences: true)
     case .gif: Traits(handle: CCODECS_FORMAT_GIF)
     case .bmp: Traits(handle: CCODECS_FORMAT_BMP)
     case .tga: Traits(handle: CCODECS_FORMAT_TGA)
@@ -111,7 +116,7 @@ extension ImageFormat {
     case .pnm: Traits(handle: CCODECS_FORMAT_PNM)
     case .hdr: Traits(handle: CCODECS_FORMAT_HDR)
     case .tiff: Traits(handle: CCODECS_FORMAT_TIFF)
-    case .jxl: Traits(handle: CCODECS_FORMAT_JXL)
+    case .jxl: Traits(handle: CCODECS_FORMAT_JXL, hasSequences: true)
     case .jpeg2000: Traits(handle: CCODECS_FORMAT_JPEG2000)
     case .ico: Traits(handle: CCODECS_FORMAT_ICO)
     case .qoi: Traits(handle: CCODECS_FORMAT_QOI)

@@ -60,6 +60,10 @@ package struct ImageHeader: Sendable, Hashable {
   package var rights: [UInt8]
   /// The number of frames; 0 if it is not known yet.
   package var frameCount: Int
+  /// How often an animation is played, as far as it is known; 0 for ever.
+  package var playCount: Int
+  /// Whether frames other than the first can be decoded.
+  package var hasFrames: Bool
   /// The warnings so far.
   package var warnings: [Warning]
   /// Whether the header is damaged and can only be used if damage is tolerated.
@@ -94,6 +98,8 @@ extension ImageHeader {
     buffersBitmap = handle.buffers_bitmap
     colorSpace = ColorSpace(handle.color_space)
     frameCount = Int(handle.frame_count)
+    playCount = Int(handle.play_count)
+    hasFrames = handle.has_frames
     warnings = Warning.all(handle.warnings)
     isDamaged = handle.is_damaged
     damagedRow = handle.warnings & UInt32(CCODECS_WARNING_TOLERATED) != 0 ? Int(handle.damaged_row) : nil

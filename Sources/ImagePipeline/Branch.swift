@@ -12,6 +12,9 @@ final class Branch {
   private var isInFrame = false
   /// The number of frames that were processed.
   private(set) var frameCount = 0
+  // The sum of their durations, in nanoseconds.
+  private var nanoseconds: UInt64 = 0
+  private var playCount = 1
   /// Whether `finish` has been called.
   private(set) var isFinishing = false
 
@@ -41,6 +44,8 @@ final class Branch {
       try stages.beginFrame(frame, output: output)
       if stages.isPaused { return }
       isInFrame = true
+      nanoseconds += frame.nanoseconds
+      playCount = frame.playCount
     }
     try stages.push(decoded, output: output)
   }
@@ -59,9 +64,9 @@ final class Branch {
   /// Scales the time that the stages' meters have counted since the last call by `share`, 0 to 1.
   func settle(_ share: Double) { clock.settle(share) }
 
-  /// Whether the result needs nothing more of the image: all of its rows have been processed, and the size of the image
-  /// does not matter.
-  var isDone: Bool { stages.isDone && plan.neverLarger == nil }
+  /// Whether the result needs nothing more of the image: all rows of its only frame have been processed, and the size of
+  /// the image does not matter.
+  var isDone: Bool { stages.isDone && plan.neverLarger == nil && !plan.frames.isAnimation }
 
   /// Whether the last call paused because enough output is waiting.
   var isPaused: Bool { stages.isPaused }
@@ -83,8 +88,14 @@ final class Branch {
   func report(_ decode: borrowing DecodeStage) -> ProcessingReport {
     var timings = clock.timings
     timings[.decode] = decode.meter.busy
-    let (options, byteCount, similarity) = stages.result
-    var output = ImageInfo(plan)
+    let (options, byteCount, similarity, storedFrameCount) = stages.result
+    var (input, output) = (plan.input, ImageInfo(plan))
+    decode.describeFrames(of: &input)
+    output.frameCount = storedFrameCount
+    if storedFrameCount > 1 {
+      (output.duration, output.playCount) = (.nanoseconds(Int64(clamping: nanoseconds)), playCount)
+      if input.frameCount == frameCount { input.duration = output.duration }
+    }
     output.size = PixelSize(width: options.width, height: options.height)
     var warnings = plan.warnings + decode.warnings
     if output.size != plan.outputSize {
@@ -96,7 +107,7 @@ final class Branch {
         options, requested: plan.encoder, byteCount: byteCount, inputByteCount: decode.inputByteCount)
     }
     return ProcessingReport(
-      input: plan.input, output: output, inputByteCount: decode.inputByteCount,
+      input: input, output: output, inputByteCount: decode.inputByteCount,
       outputByteCount: byteCount, timings: timings, peakMemoryByteCount: UInt64(budget.peak),
       warnings: warnings.map(\.reported), compressionQuality: options.reportedQuality,
       similarity: similarity)

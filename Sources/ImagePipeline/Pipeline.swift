@@ -76,6 +76,9 @@ package struct Pipeline: ~Copyable {
   private let needsSize: Bool
   // Whether a library runs threads of its own, whose CPU time this thread's clock does not measure.
   private let hasThreads: Bool
+  // The work on a frame, and the maximum for all of them: see `ImageLimits.maxWorkPixels`.
+  private let workPixelCount: UInt64
+  private let maxWorkPixels: UInt64
 
   /// Creates the pipeline of an image from the reader that has read its header.
   ///
@@ -94,6 +97,8 @@ package struct Pipeline: ~Copyable {
   ) throws(PipelineError) {
     let clock = WorkClock()
     let budget = reader.budget
+    maxWorkPixels = reader.limits.maxWorkPixels
+    workPixelCount = plan.workPixelCount
     let gauge = OutputGauge()
     let received = ReceivedBytes()
     let allowance = WorkAllowance(cancellation, limit: reader.limits.maxCPUTime)
@@ -176,7 +181,9 @@ package struct Pipeline: ~Copyable {
         switch try decode.read(bytes.extracting(droppingFirst: consumed), isLast: isLast, consumed: &consumed) {
         case .needsInput: return .needsInput
         case .stripReady: step = .passing(from: 0)
-        case .frameDone: step = .endingFrame(from: 0)
+        case .frameDone:
+          try checkWork()
+          step = .endingFrame(from: 0)
         case .done:
           // The decoder's time and its span end with the last row.
           settle()
@@ -198,6 +205,15 @@ package struct Pipeline: ~Copyable {
       }
     }
     return endOversized(bytes, consumed: &consumed)
+  }
+
+  /// Checks the work on all frames, of which another one follows.
+  private func checkWork() throws(PipelineError) {
+    let (work, isOverflow) = workPixelCount.multipliedReportingOverflow(by: UInt64(decode.frameCount + 1))
+    guard isOverflow || work > maxWorkPixels else { return }
+    throw PipelineError(
+      exceeding: "max_work_pixels", limit: maxWorkPixels, value: isOverflow ? .max : work,
+      unit: "pixels of results, counted for encoding, scaling and each pass of a filter of each frame")
   }
 
   /// Ends the renditions whose reports waited for the size of the file, as far as it is known.

@@ -113,6 +113,7 @@ extension PipelineError {
     case .outOfMemory: self.init(.limitExceeded, "the image exceeds its memory limit: \(error.message)")
     case .outOfResources:
       self.init(.overloaded, "the host has no memory or disk space for the image: \(error.message); try again later")
+    case .noFrame: self.init(.invalidField, error.message, field: "frame_index")
     case .interrupted: self = .cancelled
     case .misuse: self.init(.internalDefect, "a codec was called incorrectly: \(error.message)")
     }

@@ -8,6 +8,8 @@ package enum Warning: Sendable, Hashable {
   case brokenEXIF
   /// The file contains further images that a viewer would show.
   case firstImageOnly
+  /// The result has fewer frames than the animation.
+  case droppedFrames(Int, isMinimum: Bool)
   /// The decoder repaired or skipped damaged parts.
   case repairedDamage
   /// Damaged parts cost no row, which the configuration tolerates.
@@ -47,6 +49,7 @@ extension Warning {
   package enum Code: String, Sendable, Hashable, CaseIterable, Encodable {
     case exifIgnored = "EXIF_IGNORED"
     case firstImageOnly = "FIRST_IMAGE_ONLY"
+    case framesDropped = "FRAMES_DROPPED"
     case damageRepaired = "DAMAGE_REPAIRED"
     case damageTolerated = "DAMAGE_TOLERATED"
     case orientationIgnored = "ORIENTATION_IGNORED"
@@ -71,6 +74,11 @@ extension Warning {
     case .brokenEXIF: ReportedWarning(.exifIgnored, "the EXIF data is damaged and was ignored")
     case .firstImageOnly:
       ReportedWarning(.firstImageOnly, "the file contains several images; only the first was decoded")
+    case .droppedFrames(let count, let isMinimum):
+      ReportedWarning(
+        .framesDropped,
+        "the result lacks \(isMinimum ? "at least " : "")\(count) of the animation's frames; set max_frames to keep "
+          + "them", ["frames": "\(count)"])
     case .repairedDamage:
       ReportedWarning(.damageRepaired, "the file is damaged; the decoder repaired or skipped the damaged parts")
     case .damagedWithoutLoss:
@@ -137,6 +145,20 @@ extension Warning {
   }
 
   private static func text(_ quality: Double?) -> String { quality.map { "\($0)" } ?? "lossless" }
+
+  /// Creates the warning of a decoder.
+  /// - Parameters:
+  ///   - warning: The warning.
+  ///   - header: The header of the image, as far as it is known.
+  ///   - frameCount: The number of frames that were decoded.
+  init(_ warning: ImageHeader.Warning, of header: ImageHeader, frameCount: Int = 1) {
+    guard warning == .firstFrameOnly, header.hasFrames else {
+      self.init(warning)
+      return
+    }
+    let isKnown = header.frameCount > frameCount
+    self = .droppedFrames(isKnown ? header.frameCount - frameCount : 1, isMinimum: !isKnown)
+  }
 
   init(_ warning: ImageHeader.Warning) {
     switch warning {

@@ -29,6 +29,14 @@ static void use(const ccodecs_rows *rows, const ccodecs_layout *layout, uint32_t
   }
 }
 
+/// Checks the counts of a frame, and begins those of the next one.
+static void check_rows(const ccodecs_layout *layout, uint32_t *counts) {
+  for (uint32_t i = 0; i < layout->plane_count; i++) {
+    check(counts[i] == layout->planes[i].height, "every row is given, once");
+    counts[i] = 0;
+  }
+}
+
 static void decode_rows(ccodecs_decoder *decoder, feed *f, uint8_t scale, uint32_t tolerance) {
   const ccodecs_decode_options options = {
       .scale_eighths = scale,
@@ -48,10 +56,13 @@ static void decode_rows(ccodecs_decoder *decoder, feed *f, uint8_t scale, uint32
       use(&rows, &layout, counts);
     } else if (status == CCODECS_NEEDS_INPUT) {
       feed_more(f);
+    } else if (status == CCODECS_FRAME_DONE) {
+      check_rows(&layout, counts);
     }
-  } while (status == CCODECS_ROWS_READY || status == CCODECS_NEEDS_INPUT);
-  for (uint32_t i = 0; i < layout.plane_count && status == CCODECS_DONE; i++) {
-    check(counts[i] == layout.planes[i].height, "every row is given, once");
+  } while (status == CCODECS_ROWS_READY || status == CCODECS_NEEDS_INPUT || status == CCODECS_FRAME_DONE);
+  // A tolerated end between two frames leaves no row of the next one.
+  if (status == CCODECS_DONE && (counts[0] > 0 || layout.planes[0].height == 0)) {
+    check_rows(&layout, counts);
   }
   ccodecs_rows rows;
   check(ccodecs_decoder_read_rows(decoder, &f->input, &rows) == status, "an end and a failure are final");
@@ -61,6 +72,15 @@ static void decode_rows(ccodecs_decoder *decoder, feed *f, uint8_t scale, uint32
 static uint8_t pick_scale(const ccodecs_decoder *decoder, uint32_t seed) {
   const uint8_t scale = (uint8_t)(seed % 8 + 1);
   return (ccodecs_decoder_scales(decoder) >> (scale - 1) & 1) != 0 ? scale : 8;
+}
+
+/// Selects all frames of half of the animations, and others of a quarter. A selection that the decoder refuses is a
+/// failure, after which start fails, too.
+static void select_frames(ccodecs_decoder *decoder, uint32_t seed) {
+  if (ccodecs_decoder_header(decoder)->has_frames && seed % 4 > 0) {
+    const bool is_all = seed % 4 < 3;
+    ccodecs_decoder_select_frames(decoder, is_all ? 0 : (int64_t)(seed >> 2 & 3) - 1, is_all ? 0 : 1 + (seed >> 4 & 1));
+  }
 }
 
 /// Returns a spill directory for one image in four, otherwise -1.
@@ -82,6 +102,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count) {
       .max_pixels = most_pixels,
       .max_whole_input_pixels = most_pixels,
       .max_scans = most_scans,
+      .max_frames = 500,
+      .max_frame_pixels = most_pixels,
       .can_spill = directory >= 0,
       .spill_directory = directory,
   };
@@ -101,6 +123,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count) {
     check(header->width > 0 && header->height > 0, "an image has a size");
     check((uint64_t)header->width * header->height <= most_pixels, "the pixel limit holds");
     check(header->orientation >= 1 && header->orientation <= 8, "an orientation is one of eight");
+    select_frames(decoder, seed >> 20);
     decode_rows(decoder, &f, pick_scale(decoder, seed >> 8), seed >> 18);
   } else {
     check(ccodecs_decoder_message(decoder)[0] != 0, "a failure has a reason");

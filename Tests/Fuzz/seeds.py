@@ -11,6 +11,8 @@ import pathlib
 import struct
 import sys
 
+import animations
+
 FIXTURES = pathlib.Path(__file__).resolve().parent.parent / "TestSupport" / "Fixtures"
 
 
@@ -283,6 +285,8 @@ def main(folder):
         write(folder / "tiff" / f"{kind}.tiff", data)
     for kind, data in palette_seeds():
         write(folder / "palette" / f"{kind}.palette", data)
+    for name, data in (*animations.gif_seeds(), *animations.apng_seeds(), *animations.webp_seeds(FIXTURES)):
+        write(folder / "animations" / name, data)
 
 
 def write(path, data):

@@ -50,12 +50,12 @@ struct ConfigurationOptionsTests {
       "--max-width", "300", "--max-height", "200", "--quality", "0.5", "--scale-factor", "2", "--format", "webp",
       "--resize-mode", "fill", "--gravity", "top-left", "--focus-point", "0.3,0.7", "--crop", "10,20,300x200",
       "--background", "#0a80ff", "--max-bytes", "1000", "--target-similarity", "82.5", "--metadata",
-      "keep-copyright", "--rotation", "90")
+      "keep-copyright", "--rotation", "90", "--frame-index=-2", "--max-frames", "0")
     let expected = ProcessingConfiguration(
       maxWidth: 300, maxHeight: 200, compressionQuality: 0.5, scaleFactor: 2, preferredFormat: .webp, resizeMode: .fill,
       gravity: .northWest, focusPoint: Point(x: 0.3, y: 0.7), crop: Crop(x: 10, y: 20, width: 300, height: 200),
       rotation: 90, background: Color(red: 10, green: 128, blue: 255), maxBytes: 1000, metadata: .keepCopyright,
-      targetSimilarity: 82.5)
+      targetSimilarity: 82.5, frameIndex: FrameIndex(-2), maxFrames: 0)
     #expect(read == expected)
     #expect(
       try Self.configuration("--crop", "0.1,0.1,0.5x0.5").crop

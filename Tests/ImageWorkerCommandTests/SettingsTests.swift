@@ -131,13 +131,14 @@ struct SettingsTests {
     let serve = try #require(
       try Serve.parseAsRoot([
         "--max-scans", "7", "--max-work-pixels", "8", "--max-cpu-seconds-per-image", "9", "--window-kib", "64",
-        "--frame-kib", "16",
+        "--frame-kib", "16", "--max-animation-frames", "5", "--max-animation-pixels", "6",
         "--max-connection-calls", "3",
         "--max-waiting-images", "0", "--max-open-uploads", "2", "--max-images-per-stream", "1", "--only-presets",
         "--spill-directory", "",
       ]) as? Serve)
     let settings = try Self.settings(options: serve.options.values)
     #expect(settings.limits.image.maxScans == 7 && settings.limits.image.maxWorkPixels == 8)
+    #expect(settings.limits.image.maxAnimationFrames == 5 && settings.limits.image.maxAnimationPixels == 6)
     #expect(settings.limits.image.maxCPUTime == .seconds(9))
     #expect(settings.limits.image.spill == nil)
     #expect(settings.windowByteCount == 64 << 10 && settings.frameByteCount == 16 << 10)

@@ -16,7 +16,7 @@ package struct Pixels: Equatable, Sendable {
   /// Decodes `bytes`, supplied in windows of `windowByteCount` bytes.
   package static func decode(
     _ bytes: [UInt8], windowByteCount: Int = .max, scale: Int = 8, maySkipSmoothing: Bool = false,
-    returnsRGB: Bool = false,
+    returnsRGB: Bool = false, frames: (first: Int, count: Int) = (0, 1),
     toleratesTruncation: Bool = false, toleratesDamage: Bool = false,
     budget: ImageBudget = ImageBudget(limit: 1 << 30),
     limits: CodecLimits = CodecLimits(maxPixels: 0, maxBufferedPixels: 0, maxScans: 100)
@@ -32,6 +32,7 @@ package struct Pixels: Equatable, Sendable {
       if progress.value { break }
       windows.advance()
     }
+    if frames != (0, 1) { try decoder.selectFrames(first: frames.first, count: frames.count) }
     let layout = try decoder.start(
       scale: scale, toleratesTruncation: toleratesTruncation, toleratesDamage: toleratesDamage,
       maySkipSmoothing: maySkipSmoothing, returnsRGB: returnsRGB)
@@ -60,6 +61,12 @@ package struct Pixels: Equatable, Sendable {
         }
       }
     }
+  }
+
+  /// The bytes of each frame of an image with one plane.
+  package var frameBytes: [[UInt8]] {
+    let count = planes[0].count / frames.count
+    return frames.indices.map { Array(planes[0][$0 * count..<($0 + 1) * count]) }
   }
 
   package func sample(x: Int, y: Int, channel: Int = 0, plane: Int = 0) -> Int {

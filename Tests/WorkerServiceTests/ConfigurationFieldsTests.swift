@@ -62,7 +62,7 @@ struct ConfigurationFieldsTests {
       case .bool: return [Leaf(path: path, values: [.flag(true), .flag(false)])]
       case .double: return [Leaf(path: path, values: [.number(0.25), .number(0.5)])]
       case .enum: return [Leaf(path: path, values: [.integer(1), .integer(2)])]
-      case .uint32, .uint64: return [Leaf(path: path, values: [.integer(1), .integer(2)])]
+      case .int32, .uint32, .uint64: return [Leaf(path: path, values: [.integer(1), .integer(2)])]
       default: return [Leaf(path: path, values: [])]
       }
     }

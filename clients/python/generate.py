@@ -15,7 +15,7 @@ ROOT = "ProcessingConfiguration"
 CLASS = {ROOT: "Fields"}
 SCALARS = {
     FieldDescriptorProto.TYPE_BOOL: "bool", FieldDescriptorProto.TYPE_DOUBLE: "float",
-    FieldDescriptorProto.TYPE_UINT32: "int", FieldDescriptorProto.TYPE_UINT64: "int",
+    FieldDescriptorProto.TYPE_INT32: "int", FieldDescriptorProto.TYPE_UINT32: "int", FieldDescriptorProto.TYPE_UINT64: "int",
     FieldDescriptorProto.TYPE_STRING: "str"}
 
 

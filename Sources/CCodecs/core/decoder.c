@@ -21,6 +21,8 @@ void *ccodecs_decoder_allocate(
   decoder->header.orientation = 1;
   decoder->header.bit_depth = 8;
   decoder->header.frame_count = 1;
+  decoder->header.play_count = 1;
+  decoder->selected_frames = 1;
   return decoder;
 }
 
@@ -109,6 +111,29 @@ ccodecs_status ccodecs_decoder_check_limits(ccodecs_decoder *decoder) {
   return ccodecs_decoder_fail(
       decoder, CCODECS_LIMIT, "%ux%u has %llu pixels, above the limit %s of %llu", header->width, header->height,
       (unsigned long long)pixels, decoder->excess.limit_name, (unsigned long long)limit);
+}
+
+ccodecs_status ccodecs_decoder_count_frame(ccodecs_decoder *decoder, uint64_t pixels) {
+  const ccodecs_limits *limits = &decoder->limits;
+  const uint64_t canvas = (uint64_t)decoder->header.width * decoder->header.height;
+  decoder->counted_frames++;
+  decoder->frame_pixels += pixels > canvas ? pixels : canvas;
+  if (limits->max_frames > 0 && decoder->counted_frames > limits->max_frames) {
+    return ccodecs_decoder_exceed(
+        decoder, "frames", (ccodecs_excess){"max_animation_frames", limits->max_frames, decoder->counted_frames});
+  }
+  if (limits->max_frame_pixels > 0 && decoder->frame_pixels > limits->max_frame_pixels) {
+    return ccodecs_decoder_exceed(
+        decoder, "pixels in its frames",
+        (ccodecs_excess){"max_animation_pixels", limits->max_frame_pixels, decoder->frame_pixels});
+  }
+  return CCODECS_OK;
+}
+
+ccodecs_status ccodecs_decoder_lack_frame(ccodecs_decoder *decoder) {
+  return ccodecs_decoder_fail(
+      decoder, CCODECS_NO_FRAME, "frame_index is %u, but the image has %u frames", decoder->first_frame,
+      decoder->header.frame_count);
 }
 
 /// Returns CCODECS_OK if the decoder is in `state`; otherwise the earlier failure, or CCODECS_MISUSE.
@@ -214,8 +239,11 @@ static ccodecs_status check_whole_proportion(ccodecs_decoder *decoder) {
                            : CCODECS_OK;
 }
 
-/// Checks the decoded rows against the bytes consumed so far.
+/// Checks the decoded rows against the bytes consumed so far. Frames after the first have limits of their own.
 static ccodecs_status check_rows_proportion(ccodecs_decoder *decoder) {
+  if (decoder->counted_frames > 1) {
+    return CCODECS_OK;
+  }
   const uint64_t height = decoder->layout.planes[0].height;
   const double share = (double)(height - decoder->rows_left[0]) / (double)height;
   return check_proportion(decoder, (uint64_t)((double)all_pixels(decoder) * share), decoder->taken_bytes);
@@ -245,6 +273,27 @@ ccodecs_status ccodecs_decoder_read_header(ccodecs_decoder *decoder, ccodecs_inp
 
 const ccodecs_header *ccodecs_decoder_header(const ccodecs_decoder *decoder) {
   return &decoder->header;
+}
+
+ccodecs_status ccodecs_decoder_select_frames(ccodecs_decoder *decoder, int64_t first, uint32_t count) {
+  ccodecs_status status = enter(decoder, CCODECS_STATE_READY);
+  if (status != CCODECS_OK) {
+    return status;
+  }
+  decoder->first_frame = first > 0 && first <= UINT32_MAX ? (uint32_t)first : 0;
+  decoder->selected_frames = count;
+  if (first > UINT32_MAX || first < -(int64_t)UINT32_MAX) {
+    return ccodecs_decoder_fail(decoder, CCODECS_MISUSE, "no image has so many frames");
+  }
+  if (decoder->methods->select_frames == NULL) {
+    const bool is_only = first == 0 && (count == 1 || decoder->header.frame_count == 1);
+    status = is_only ? CCODECS_OK
+                     : ccodecs_decoder_fail(
+                           decoder, CCODECS_UNSUPPORTED, "frames other than the first are not decoded of this format");
+    return status;
+  }
+  status = decoder->methods->select_frames(decoder, first, count);
+  return leave(decoder, status == CCODECS_OK ? ccodecs_decoder_check_limits(decoder) : status);
 }
 
 void ccodecs_decoder_set_orientation(ccodecs_decoder *decoder, uint8_t orientation) {
@@ -381,6 +430,19 @@ static bool may_fill(ccodecs_decoder *decoder, ccodecs_status failure) {
   return ccodecs_decoder_tolerate(decoder, failure, given_rows(decoder));
 }
 
+/// Returns whether an animation may end with the frames before one of which no row was decoded.
+static bool may_stop(ccodecs_decoder *decoder, ccodecs_status failure) {
+  if (decoder->done_frames == 0 || decoder->rows_left[0] < decoder->layout.planes[0].height) {
+    return false;
+  }
+  if (failure == CCODECS_TRUNCATED && decoder->tolerates_truncation) {
+    decoder->header.warnings |= CCODECS_WARNING_TRUNCATED;
+    decoder->failure = CCODECS_OK;
+    return true;
+  }
+  return ccodecs_decoder_tolerate(decoder, failure, 0);
+}
+
 /// Starts to fill missing rows after `failure`. Returns CCODECS_OK, or the failure if they must not be filled.
 static ccodecs_status begin_filling(ccodecs_decoder *decoder, ccodecs_status failure) {
   if (!may_fill(decoder, failure)) {
@@ -443,7 +505,7 @@ ccodecs_status ccodecs_decoder_read_rows(ccodecs_decoder *decoder, ccodecs_input
   status = decoder->is_filling ? give_fill(decoder, rows) : decoder->methods->read_rows(decoder, input, rows);
   decoder->taken_bytes += count - input->count;
   if (status == CCODECS_TRUNCATED || status == CCODECS_CORRUPT) {
-    status = begin_filling(decoder, status);
+    status = may_stop(decoder, status) ? CCODECS_DONE : begin_filling(decoder, status);
     status = status == CCODECS_OK ? give_fill(decoder, rows) : status;
   }
   for (uint32_t i = 0; status == CCODECS_ROWS_READY && i < decoder->layout.plane_count; i++) {
@@ -454,6 +516,7 @@ ccodecs_status ccodecs_decoder_read_rows(ccodecs_decoder *decoder, ccodecs_input
     status = proportion == CCODECS_OK ? status : proportion;
   }
   if (status == CCODECS_FRAME_DONE) {
+    decoder->done_frames++;
     expect_rows(decoder);
   }
   if (status == CCODECS_DONE) {

@@ -9,6 +9,9 @@
 /// The functions of a concrete decoder. decoder.c calls them only in the legal order and never after a failure.
 typedef struct ccodecs_decoder_methods {
   ccodecs_status (*read_header)(ccodecs_decoder *decoder, ccodecs_input *input);
+  /// As ccodecs_decoder_select_frames, which has set first_frame and selected_frames; NULL if a file has one frame, or
+  /// if only the first is decoded.
+  ccodecs_status (*select_frames)(ccodecs_decoder *decoder, int64_t first, uint32_t count);
   uint8_t (*scales)(const ccodecs_decoder *decoder); ///< NULL if only 8/8 is supported.
   /// Returns a lower bound of the bytes that must follow the header for its image; NULL if a few bytes may encode any
   /// number of pixels. Legal after read_header.
@@ -44,12 +47,17 @@ struct ccodecs_decoder {
   ccodecs_bytes copyright; ///< Like `artist`.
   bool tolerates_truncation;
   bool tolerates_damage;
-  uint64_t taken_bytes; ///< Bytes of the file consumed so far.
-  uint64_t work_pixels; ///< The cost of decoding in pixels if it exceeds the image's pixels; else 0.
-  bool is_whole;        ///< The window that completed the header also contained the end of the file.
-  size_t rest_bytes;    ///< Bytes that were left in that window.
-  ccodecs_frame frame;  ///< The frame of the returned rows.
-  bool is_filling;      ///< The input is truncated or damaged; the missing rows are filled with gray.
+  uint64_t taken_bytes;     ///< Bytes of the file consumed so far.
+  uint64_t work_pixels;     ///< The cost of decoding in pixels if it exceeds the image's pixels; else 0.
+  bool is_whole;            ///< The window that completed the header also contained the end of the file.
+  size_t rest_bytes;        ///< Bytes that were left in that window.
+  ccodecs_frame frame;      ///< The frame of the returned rows.
+  uint32_t first_frame;     ///< Index of the first selected frame; resolved by select_frames if it counts from the end.
+  uint32_t selected_frames; ///< Number of selected frames; 0 for all.
+  uint32_t counted_frames;  ///< Frames begun, including those that are composed and not returned.
+  uint64_t frame_pixels;    ///< The pixels of these frames.
+  uint32_t done_frames;     ///< Frames of which every row was returned.
+  bool is_filling;          ///< The input is truncated or damaged; the missing rows are filled with gray.
   ccodecs_layout layout;
   uint32_t rows_left[CCODECS_MAX_PLANES];
   uint8_t *fill; ///< A gray row.
@@ -79,6 +87,13 @@ void ccodecs_decoder_note_damaged_header(ccodecs_decoder *decoder, const char *r
 /// Checks header.width x header.height against the limit that applies, which depends on header.buffers_bitmap. Returns
 /// CCODECS_OK or records a failure that names the limit and the value.
 ccodecs_status ccodecs_decoder_check_limits(ccodecs_decoder *decoder);
+
+/// Counts a frame of an animation that is composed, and checks the limits of frames and their pixels. `pixels` are
+/// those of the frame; those of the canvas count if they are more. Returns CCODECS_OK or records the failure.
+ccodecs_status ccodecs_decoder_count_frame(ccodecs_decoder *decoder, uint64_t pixels);
+
+/// Records that the animation has fewer frames than the selection needs. Returns CCODECS_NO_FRAME.
+ccodecs_status ccodecs_decoder_lack_frame(ccodecs_decoder *decoder);
 
 /// Returns whether a file of `bytes` bytes is large enough to be allowed `pixels` pixels.
 bool ccodecs_decoder_is_in_proportion(uint64_t pixels, uint64_t bytes);

@@ -78,8 +78,8 @@ ccodecs_status ccodecs_encoder_begin_frame(ccodecs_encoder *encoder, const ccode
   if (encoder->is_in_frame || encoder->is_finished) {
     return ccodecs_encoder_fail(encoder, CCODECS_MISUSE, "a frame begins before the end of another, or after the last");
   }
-  if (encoder->frame_count > 0 && encoder->methods->begin_frame == NULL) {
-    return ccodecs_encoder_fail(encoder, CCODECS_UNSUPPORTED, "the format stores one frame");
+  if (encoder->frame_count > 0 && !encoder->options.has_frames) {
+    return ccodecs_encoder_fail(encoder, CCODECS_UNSUPPORTED, "the options allow one frame");
   }
   for (uint32_t i = 0; i < ccodecs_encoder_plane_count(&encoder->options); i++) {
     encoder->rows_left[i] = ccodecs_encoder_plane_height(&encoder->options, i);
@@ -166,16 +166,48 @@ ccodecs_status ccodecs_encoder_finish(ccodecs_encoder *encoder) {
 }
 
 size_t ccodecs_encoder_pending(const ccodecs_encoder *encoder) {
-  return encoder->output.count;
+  const uint64_t spooled = encoder->is_spool_ready ? encoder->spool.count - encoder->spool_offset : 0;
+  const uint64_t count = encoder->output.count + spooled;
+  return count < SIZE_MAX ? (size_t)count : SIZE_MAX;
+}
+
+/// Moves bytes of the spool into `buffer`. Returns their number, or 0 if the disk fails.
+static size_t read_spool(ccodecs_encoder *encoder, uint8_t *buffer, size_t capacity) {
+  size_t count = 0;
+  while (count < capacity && encoder->spool_offset < encoder->spool.count) {
+    ccodecs_input window;
+    if (!ccodecs_spool_window(&encoder->spool, encoder->spool_offset, encoder->spool.count, &window)) {
+      encoder->budget->has_machine_failed = true;
+      ccodecs_encoder_fail(encoder, CCODECS_NO_MEMORY, "the spooled result cannot be read");
+      return 0;
+    }
+    const size_t taken = window.count < capacity - count ? window.count : capacity - count;
+    memcpy(buffer + count, window.bytes, taken);
+    count += taken;
+    encoder->spool_offset += taken;
+  }
+  return count;
 }
 
 size_t ccodecs_encoder_read(ccodecs_encoder *encoder, uint8_t *buffer, size_t capacity) {
+  if (encoder->methods->end_frame != NULL && encoder->options.has_frames && !encoder->is_spool_ready) {
+    return 0;
+  }
   const size_t count = encoder->output.count < capacity ? encoder->output.count : capacity;
   if (count > 0) {
     memcpy(buffer, ccodecs_bytes_start(&encoder->output), count);
     ccodecs_bytes_take(&encoder->output, count);
+    return count;
   }
-  return count;
+  return encoder->is_spool_ready ? read_spool(encoder, buffer, capacity) : 0;
+}
+
+uint32_t ccodecs_encoder_stored_frames(const ccodecs_encoder *encoder) {
+  return encoder->stored_frames > 1 ? encoder->stored_frames : 1;
+}
+
+ccodecs_status ccodecs_encoder_failure(const ccodecs_encoder *encoder) {
+  return encoder->failure;
 }
 
 const char *ccodecs_encoder_message(const ccodecs_encoder *encoder) {
@@ -184,6 +216,7 @@ const char *ccodecs_encoder_message(const ccodecs_encoder *encoder) {
 
 void ccodecs_encoder_destroy(ccodecs_encoder *encoder) {
   if (encoder != NULL) {
+    ccodecs_spool_destroy(&encoder->spool, encoder->budget);
     encoder->methods->destroy(encoder);
   }
 }

@@ -4,6 +4,7 @@
 #define CCODECS_ENCODER_H
 
 #include "../memory/bytes.h"
+#include "../memory/held.h"
 
 /// The functions of a concrete encoder. encoder.c calls none of them after a failure.
 typedef struct ccodecs_encoder_methods {
@@ -24,10 +25,14 @@ struct ccodecs_encoder {
   ccodecs_budget *budget;
   ccodecs_encode_options options;
   ccodecs_bytes output;
+  ccodecs_spool spool;                    ///< Of an animation: the compressed frames, which follow the output.
+  bool is_spool_ready;                    ///< The spool may be read.
+  uint64_t spool_offset;                  ///< Bytes of the spool that were read.
   uint32_t rows_left[CCODECS_MAX_PLANES]; ///< Rows of each plane of the frame that are not yet written.
   ccodecs_frame frame;                    ///< The frame that began last.
   uint32_t frame_count;                   ///< Number of frames that began.
   bool is_in_frame;
+  uint32_t stored_frames; ///< Frames of an animation that the result contains so far.
   bool is_finished;
   ccodecs_interrupt interrupt; ///< Asked during a long call of end_frame or finish.
   ccodecs_status failure;      ///< CCODECS_OK until the encoder fails.

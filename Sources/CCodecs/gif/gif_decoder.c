@@ -1,57 +1,15 @@
-// Streaming decoder for GIF, which returns the first frame on its canvas. Source: GIF89a.
+// Streaming decoder for GIF: its blocks, and the first frame on its canvas. Source: GIF89a.
 //
-// A non-interlaced frame requires a strip of rows and the dictionary; an interlaced frame is buffered, one byte per
+// A non-interlaced first frame requires a strip of rows and the dictionary; an interlaced one is buffered, one byte per
 // pixel. The canvas is the logical screen, enlarged if the first frame exceeds it, as in browsers and libvips. Pixels
-// outside the frame are transparent, as in browsers.
+// outside the frame are transparent, as in browsers. Further frames need the whole canvas: see gif_animation.c.
 
-#include "../core/decoder.h"
-#include "gif_codes.h"
+#include "gif_decoder.h"
 #include "gif_format.h"
 
 #include <string.h>
 
-enum { EXTENSION = 0x21, DESCRIPTOR = 0x2C, TRAILER = 0x3B, GRAPHIC_CONTROL = 0xF9 };
-
-typedef enum gif_state {
-  STATE_SCREEN, ///< Signature and logical screen descriptor.
-  STATE_GLOBAL_TABLE,
-  STATE_BLOCK,     ///< The byte with a block's type.
-  STATE_LABEL,     ///< The byte with an extension's label.
-  STATE_SKIP_SIZE, ///< The size of a sub-block to skip.
-  STATE_SKIP,
-  STATE_CONTROL, ///< The sub-block of a graphic control extension.
-  STATE_DESCRIPTOR,
-  STATE_LOCAL_TABLE,
-  STATE_CODE_SIZE,
-  STATE_DATA_SIZE, ///< The size of a sub-block of codes.
-  STATE_DATA,
-  STATE_AFTER, ///< The first frame is complete; looking for a second one.
-  STATE_END,
-} gif_state;
-
-typedef struct gif_decoder {
-  ccodecs_decoder base;
-  gif_state state;
-  uint8_t token[768]; ///< A partially read element, such as a header or a table.
-  size_t token_count;
-  uint64_t block_left; ///< Remaining bytes of the sub-block, or number of colors in the table.
-  bool is_after;       ///< The first frame is complete; blocks are read to find a second frame.
-
-  uint32_t left, top, width, height; ///< Position and size of the first frame on the canvas.
-  bool is_interlaced;
-  int transparent; ///< Index of the transparent color, or -1.
-  uint32_t channels;
-  uint8_t palette[256][4];
-
-  gif_codes codes;
-  uint8_t *indices; ///< Decoded indices that are not yet returned; for an interlaced frame, all of them.
-  size_t index_count;
-  uint64_t index_left; ///< Number of the frame's indices that are not yet decoded.
-  uint8_t *strip;
-  size_t row_bytes;
-  uint32_t strip_rows;
-  uint32_t given;
-} gif_decoder;
+enum { EXTENSION = 0x21, DESCRIPTOR = 0x2C, TRAILER = 0x3B, GRAPHIC_CONTROL = 0xF9, APPLICATION = 0xFF };
 
 // MARK: Blocks
 
@@ -68,21 +26,21 @@ static ccodecs_status corrupt(gif_decoder *d, const char *reason) {
   return ccodecs_decoder_fail(&d->base, CCODECS_CORRUPT, "GIF data: %s", reason);
 }
 
-static void set_palette(gif_decoder *d, size_t colors) {
-  memset(d->palette, 0, sizeof d->palette);
+static void set_palette(const gif_decoder *d, uint8_t palette[256][4], size_t colors) {
+  memset(palette, 0, sizeof d->palette);
   for (size_t i = 0; i < 256; i++) {
     if (i < colors) {
-      memcpy(d->palette[i], d->token + 3 * i, 3);
+      memcpy(palette[i], d->token + 3 * i, 3);
     }
-    d->palette[i][3] = 255;
+    palette[i][3] = 255;
   }
 }
 
 /// Sets a gray ramp for files without a color table, for which GIF89a leaves the colors to the decoder.
 static void set_gray_palette(gif_decoder *d) {
   for (size_t i = 0; i < 256; i++) {
-    memset(d->palette[i], (int)i, 3);
-    d->palette[i][3] = 255;
+    memset(d->global_palette[i], (int)i, 3);
+    d->global_palette[i][3] = 255;
   }
 }
 
@@ -98,11 +56,15 @@ static ccodecs_status read_descriptor(gif_decoder *d) {
   d->width = ccodecs_le16(p + 4);
   d->height = ccodecs_le16(p + 6);
   d->is_interlaced = (p[8] & 0x40) != 0;
-  if (d->width == 0 || d->height == 0) {
+  memcpy(d->palette, d->global_palette, sizeof d->palette);
+  const bool is_first = d->base.state == CCODECS_STATE_HEADER;
+  if (is_first && (d->width == 0 || d->height == 0)) {
     return corrupt(d, "the first frame is empty");
   }
-  header->width = d->left + d->width > header->width ? d->left + d->width : header->width;
-  header->height = d->top + d->height > header->height ? d->top + d->height : header->height;
+  if (is_first) {
+    header->width = d->left + d->width > header->width ? d->left + d->width : header->width;
+    header->height = d->top + d->height > header->height ? d->top + d->height : header->height;
+  }
   d->block_left = table_colors(p[8]);
   d->state = d->block_left > 0 ? STATE_LOCAL_TABLE : STATE_CODE_SIZE;
   return CCODECS_OK;
@@ -118,11 +80,10 @@ static ccodecs_status begin_frame(gif_decoder *d) {
     return corrupt(d, "the first code size is above 11");
   }
   gif_codes_begin(&d->codes, d->token[0]);
-  ccodecs_header *header = &d->base.header;
-  header->color_space = CCODECS_COLOR_RGB;
-  header->frame_count = 0;
-  header->buffers_bitmap = d->is_interlaced;
-  header->is_progressive = d->is_interlaced;
+  if (d->transparent >= 0) {
+    memset(d->palette[d->transparent], 0, 4);
+  }
+  d->index_count = 0;
   d->index_left = (uint64_t)d->width * d->height;
   d->state = STATE_DATA_SIZE;
   return CCODECS_OK;
@@ -140,7 +101,7 @@ static ccodecs_status read_block_kind(gif_decoder *d) {
   case 0: // some writers leave a stray terminator between blocks
     return CCODECS_OK;
   default:
-    if (d->is_after) {
+    if (d->base.state == CCODECS_STATE_ROWS) {
       d->state = STATE_END;
       return CCODECS_OK;
     }
@@ -149,10 +110,28 @@ static ccodecs_status read_block_kind(gif_decoder *d) {
 }
 
 static void read_control(gif_decoder *d) {
-  if (!d->is_after) {
-    d->transparent = (d->token[0] & 1) != 0 ? d->token[3] : -1;
+  if (d->is_after) {
+    return;
   }
-  d->state = STATE_SKIP_SIZE;
+  const uint8_t disposal = d->token[0] >> 2 & 7;
+  d->transparent = (d->token[0] & 1) != 0 ? d->token[3] : -1;
+  d->disposal = disposal == 2 ? GIF_DISPOSAL_CLEAR : disposal == 3 ? GIF_DISPOSAL_RESTORE : GIF_DISPOSAL_KEEP;
+  d->delay = ccodecs_le16(d->token + 1);
+}
+
+/// Reads the identifier of an application extension.
+static void read_application(gif_decoder *d) {
+  d->is_loop = memcmp(d->token, "NETSCAPE2.0", 11) == 0 || memcmp(d->token, "ANIMEXTS1.0", 11) == 0;
+  d->token[1] = 0;
+}
+
+/// Reads how often the animation is repeated after it was played once; 0 for ever.
+static void read_loop(gif_decoder *d) {
+  const uint32_t repeats = ccodecs_le16(d->token + 1);
+  if ((d->token[0] & 7) == 1) {
+    d->base.header.play_count = repeats == 0 ? 0 : repeats + 1;
+  }
+  d->token[1] = 0;
 }
 
 static ccodecs_status read_screen(gif_decoder *d) {
@@ -180,14 +159,34 @@ static size_t token_size(const gif_decoder *d) {
     return 9;
   case STATE_CONTROL:
     return 4;
+  case STATE_APPLICATION:
+    return 11;
+  case STATE_LOOP:
+    return 3;
   default:
     return 1;
   }
 }
 
-/// Runs one step of the state machine for blocks outside the frame data. Returns CCODECS_NEEDS_INPUT once the window is
-/// consumed.
-static ccodecs_status step(gif_decoder *d, ccodecs_input *input) {
+/// Reads the size of a sub-block of an extension.
+static void read_size(gif_decoder *d) {
+  const uint8_t size = d->token[0];
+  // Only the first sub-block is the graphic control, or the identifier of an application.
+  const uint8_t label = d->token[1];
+  d->token[1] = 0;
+  const bool is_control = label == GRAPHIC_CONTROL && size >= 4;
+  const bool is_application = label == APPLICATION && size == 11;
+  const bool is_loop = d->is_loop && size == 3;
+  d->is_loop = d->is_loop && size > 0;
+  d->block_left = is_control ? size - 4u : is_application || is_loop ? 0 : size;
+  d->state = is_control       ? STATE_CONTROL
+             : is_application ? STATE_APPLICATION
+             : is_loop        ? STATE_LOOP
+             : size == 0      ? STATE_BLOCK
+                              : STATE_SKIP;
+}
+
+ccodecs_status ccodecs_gif_step(gif_decoder *d, ccodecs_input *input) {
   if (d->state == STATE_SKIP) {
     if (!ccodecs_input_skip(input, &d->block_left)) {
       return CCODECS_NEEDS_INPUT;
@@ -202,7 +201,7 @@ static ccodecs_status step(gif_decoder *d, ccodecs_input *input) {
   case STATE_SCREEN:
     return read_screen(d);
   case STATE_GLOBAL_TABLE:
-    set_palette(d, d->block_left);
+    set_palette(d, d->global_palette, d->block_left);
     d->state = STATE_BLOCK;
     return CCODECS_OK;
   case STATE_BLOCK:
@@ -210,22 +209,28 @@ static ccodecs_status step(gif_decoder *d, ccodecs_input *input) {
   case STATE_LABEL:
     d->state = STATE_SKIP_SIZE;
     d->token[1] = d->token[0];
+    d->is_loop = false;
     return CCODECS_OK;
-  case STATE_SKIP_SIZE: {
-    const bool is_control = d->token[1] == GRAPHIC_CONTROL && d->token[0] >= 4;
-    d->token[1] = 0; // only the first sub-block is the graphic control
-    d->block_left = is_control ? d->token[0] - 4u : d->token[0];
-    d->state = is_control ? STATE_CONTROL : d->token[0] == 0 ? STATE_BLOCK : STATE_SKIP;
+  case STATE_SKIP_SIZE:
+    read_size(d);
     return CCODECS_OK;
-  }
   case STATE_CONTROL:
     read_control(d);
+    d->token[1] = 0;
     d->state = d->block_left > 0 ? STATE_SKIP : STATE_SKIP_SIZE;
+    return CCODECS_OK;
+  case STATE_APPLICATION:
+    read_application(d);
+    d->state = STATE_SKIP_SIZE;
+    return CCODECS_OK;
+  case STATE_LOOP:
+    read_loop(d);
+    d->state = STATE_SKIP_SIZE;
     return CCODECS_OK;
   case STATE_DESCRIPTOR:
     return read_descriptor(d);
   case STATE_LOCAL_TABLE:
-    set_palette(d, d->block_left);
+    set_palette(d, d->palette, d->block_left);
     d->state = STATE_CODE_SIZE;
     return CCODECS_OK;
   case STATE_CODE_SIZE:
@@ -237,11 +242,32 @@ static ccodecs_status step(gif_decoder *d, ccodecs_input *input) {
 
 // MARK: Header
 
+/// Describes the rows of the first frame, or of the selected frames.
+static void describe(gif_decoder *d) {
+  ccodecs_header *header = &d->base.header;
+  header->has_alpha = d->is_animation || d->transparent >= 0 || !covers_canvas(d);
+  header->buffers_bitmap = d->is_animation || d->is_interlaced;
+  d->channels = header->has_alpha ? 4 : 3;
+  d->row_bytes = (size_t)header->width * d->channels;
+  d->strip_rows = ccodecs_decoder_strip_rows(d->row_bytes);
+}
+
+static ccodecs_status select_frames(ccodecs_decoder *base, int64_t first, uint32_t count) {
+  gif_decoder *d = (gif_decoder *)base;
+  if (first < 0) {
+    return ccodecs_decoder_fail(
+        base, CCODECS_UNSUPPORTED, "a GIF does not specify the number of its frames, so none is counted from the end");
+  }
+  d->is_animation = first != 0 || count != 1;
+  describe(d);
+  return CCODECS_OK;
+}
+
 static ccodecs_status read_header(ccodecs_decoder *base, ccodecs_input *input) {
   gif_decoder *d = (gif_decoder *)base;
   ccodecs_status status = CCODECS_OK;
   while (status == CCODECS_OK && d->state != STATE_DATA_SIZE) {
-    status = step(d, input);
+    status = ccodecs_gif_step(d, input);
   }
   if (status == CCODECS_NEEDS_INPUT && input->is_last) {
     return ccodecs_decoder_fail(base, CCODECS_TRUNCATED, "the GIF data ends before the first frame");
@@ -249,13 +275,11 @@ static ccodecs_status read_header(ccodecs_decoder *base, ccodecs_input *input) {
   if (status != CCODECS_OK) {
     return status;
   }
-  base->header.has_alpha = d->transparent >= 0 || !covers_canvas(d);
-  if (d->transparent >= 0) {
-    memset(d->palette[d->transparent], 0, 4);
-  }
-  d->channels = base->header.has_alpha ? 4 : 3;
-  d->row_bytes = (size_t)base->header.width * d->channels;
-  d->strip_rows = ccodecs_decoder_strip_rows(d->row_bytes);
+  base->header.color_space = CCODECS_COLOR_RGB;
+  base->header.frame_count = 0;
+  base->header.has_frames = true;
+  base->header.is_progressive = d->is_interlaced;
+  describe(d);
   return CCODECS_OK;
 }
 
@@ -268,6 +292,10 @@ static ccodecs_status estimate(
     const ccodecs_decoder *base, const ccodecs_decode_options *options, uint64_t *byte_count) {
   (void)options;
   const gif_decoder *d = (const gif_decoder *)base;
+  if (d->is_animation) {
+    *byte_count = ccodecs_gif_animation_estimate(d);
+    return CCODECS_OK;
+  }
   *byte_count = index_capacity(d) + (uint64_t)d->row_bytes * d->strip_rows + 4 * 64;
   return CCODECS_OK;
 }
@@ -276,6 +304,9 @@ static ccodecs_status start(ccodecs_decoder *base, const ccodecs_decode_options 
   (void)options;
   gif_decoder *d = (gif_decoder *)base;
   ccodecs_decoder_describe_packed(base, d->channels, layout);
+  if (d->is_animation) {
+    return ccodecs_gif_start_animation(d);
+  }
   d->indices = ccodecs_allocate(base->budget, index_capacity(d));
   d->strip = ccodecs_allocate(base->budget, d->row_bytes * d->strip_rows);
   return d->indices == NULL || d->strip == NULL ? CCODECS_NO_MEMORY : CCODECS_OK;
@@ -319,8 +350,7 @@ static ccodecs_status take_code(gif_decoder *d) {
   return corrupt(d, "a code is not in the dictionary");
 }
 
-/// Decodes until there are `wanted` indices or the window is consumed.
-static ccodecs_status fill(gif_decoder *d, ccodecs_input *input, size_t wanted) {
+ccodecs_status ccodecs_gif_fill(gif_decoder *d, ccodecs_input *input, size_t wanted) {
   gif_codes *c = &d->codes;
   while (d->index_count < wanted) {
     if (d->state == STATE_DATA && c->bit_count >= c->code_bits) {
@@ -349,8 +379,7 @@ static ccodecs_status fill(gif_decoder *d, ccodecs_input *input, size_t wanted) 
 
 // MARK: Rows
 
-/// Returns the position of row `y` of an interlaced frame in file order. Source: GIF89a, appendix E.
-static uint32_t interlaced_place(uint32_t y, uint32_t height) {
+uint32_t ccodecs_gif_interlaced_place(uint32_t y, uint32_t height) {
   const uint32_t eighths = (height + 7) / 8;
   const uint32_t quarters = (height + 3) / 4;
   const uint32_t halves = (height + 1) / 2;
@@ -391,7 +420,7 @@ static ccodecs_status read_strip(gif_decoder *d, ccodecs_input *input, ccodecs_r
   const uint32_t count = left < d->strip_rows ? left : d->strip_rows;
   const size_t needed = (size_t)frame_rows(d, d->given, count) * d->width;
   const size_t all = (size_t)d->width * d->height;
-  const ccodecs_status status = fill(d, input, d->is_interlaced && needed > 0 ? all : needed);
+  const ccodecs_status status = ccodecs_gif_fill(d, input, d->is_interlaced && needed > 0 ? all : needed);
   if (status != CCODECS_OK) {
     return status;
   }
@@ -400,7 +429,7 @@ static ccodecs_status read_strip(gif_decoder *d, ccodecs_input *input, ccodecs_r
     const uint32_t y = d->given + i;
     const uint8_t *indices = NULL;
     if (y >= d->top && y - d->top < d->height) {
-      const uint32_t place = d->is_interlaced ? interlaced_place(y - d->top, d->height) : 0;
+      const uint32_t place = d->is_interlaced ? ccodecs_gif_interlaced_place(y - d->top, d->height) : 0;
       indices = d->is_interlaced ? d->indices + (size_t)place * d->width : next;
       next += d->is_interlaced ? 0 : d->width;
     }
@@ -417,16 +446,21 @@ static ccodecs_status read_strip(gif_decoder *d, ccodecs_input *input, ccodecs_r
   return CCODECS_ROWS_READY;
 }
 
+void ccodecs_gif_leave_frame(gif_decoder *d) {
+  d->token_count = 0;
+  d->token[1] = 0;
+  d->is_loop = false;
+  d->state = d->state == STATE_DATA && d->block_left > 0 ? STATE_SKIP : STATE_SKIP_SIZE;
+}
+
 /// Looks for a second frame. The first frame is complete, so damage from here on is ignored.
 static ccodecs_status read_rest(gif_decoder *d, ccodecs_input *input) {
   if (!d->is_after) {
     d->is_after = true;
-    d->token_count = 0;
-    d->token[1] = 0;
-    d->state = d->state == STATE_DATA && d->block_left > 0 ? STATE_SKIP : STATE_SKIP_SIZE;
+    ccodecs_gif_leave_frame(d);
   }
   while (d->state != STATE_END) {
-    const ccodecs_status status = step(d, input);
+    const ccodecs_status status = ccodecs_gif_step(d, input);
     if (status != CCODECS_OK) {
       return status;
     }
@@ -440,12 +474,12 @@ static ccodecs_status advance(gif_decoder *d, ccodecs_input *input, ccodecs_rows
 
 static ccodecs_status read_rows(ccodecs_decoder *base, ccodecs_input *input, ccodecs_rows *rows) {
   gif_decoder *d = (gif_decoder *)base;
-  const ccodecs_status status = advance(d, input, rows);
+  const ccodecs_status status = d->is_animation ? ccodecs_gif_read_animation(d, input, rows) : advance(d, input, rows);
   if (status != CCODECS_NEEDS_INPUT || !input->is_last) {
     return status;
   }
   if (d->given == base->header.height) {
-    return CCODECS_DONE;
+    return d->is_animation ? ccodecs_gif_end_animation(d) : CCODECS_DONE;
   }
   return ccodecs_decoder_fail(base, CCODECS_TRUNCATED, "the GIF data ends before the image");
 }
@@ -455,12 +489,15 @@ static void destroy(ccodecs_decoder *base) {
   ccodecs_budget *budget = base->budget;
   ccodecs_free(budget, d->indices);
   ccodecs_free(budget, d->strip);
+  ccodecs_free(budget, d->canvas);
+  ccodecs_free(budget, d->interlaced);
   ccodecs_free(budget, d);
 }
 
 ccodecs_decoder *ccodecs_gif_decoder_create(const ccodecs_limits *limits, ccodecs_budget *budget) {
   static const ccodecs_decoder_methods methods = {
       .read_header = read_header,
+      .select_frames = select_frames,
       .estimate = estimate,
       .start = start,
       .read_rows = read_rows,

@@ -84,6 +84,7 @@ typedef enum ccodecs_status {
   CCODECS_LIMIT = 19,       ///< The image exceeds a limit: see ccodecs_decoder_excess.
   CCODECS_NO_MEMORY = 20,   ///< The budget or the system's memory is exhausted.
   CCODECS_MISUSE = 21,      ///< Calls out of order, or an argument out of range: a bug in the caller.
+  CCODECS_NO_FRAME = 23,    ///< The image has fewer frames than ccodecs_decoder_select_frames was asked for.
   CCODECS_INTERRUPTED = 22, ///< A ccodecs_interrupt ended the call.
 } ccodecs_status;
 
@@ -184,6 +185,8 @@ typedef struct ccodecs_limits {
   uint64_t max_pixels;             ///< Maximum width x height of images that are decoded row by row.
   uint64_t max_whole_input_pixels; ///< Maximum width x height of images whose decoder buffers the whole bitmap.
   uint32_t max_scans;              ///< Maximum number of scans of a progressive JPEG; more return CCODECS_LIMIT.
+  uint32_t max_frames;             ///< Maximum number of frames of an animation that are composed.
+  uint64_t max_frame_pixels;       ///< Maximum sum of the pixels of these frames, each at least the whole canvas.
   bool can_spill;                  ///< Whether spill_directory is set.
   /// The descriptor of a directory for unnamed temporary files. Once the image uses CCODECS_SPILL_BYTES of memory,
   /// large buffers are spooled there: the bytes or coefficients of a progressive JPEG, the planes of a non-interleaved
@@ -255,6 +258,8 @@ typedef struct ccodecs_header {
   uint8_t chroma_down;   ///< Luma rows per chroma row; 0 if unknown.
   bool has_profile;      ///< The colors are not sRGB: see ccodecs_decoder_profile.
   uint32_t frame_count;  ///< Number of frames; 0 if the bytes read so far do not specify it.
+  uint32_t play_count;   ///< How often an animation is played, as far as it is known; 0 for ever.
+  bool has_frames;       ///< ccodecs_decoder_select_frames can select others than the first.
   uint32_t warnings;     ///< Bits of CCODECS_WARNING_*; more may be set until CCODECS_DONE.
   bool is_damaged;       ///< The header is damaged: start fails with CCODECS_CORRUPT unless damage is tolerated.
   uint32_t damaged_row;  ///< With CCODECS_WARNING_TOLERATED: the first stored row that damage may affect.
@@ -341,6 +346,14 @@ ccodecs_status ccodecs_decoder_read_header(ccodecs_decoder *decoder, ccodecs_inp
 
 /// Returns the header that read_header parsed. Valid until destroy.
 const ccodecs_header *ccodecs_decoder_header(const ccodecs_decoder *decoder);
+
+/// Selects the frames that are returned: `count` frames, or all with 0, from the one at index `first` on; a negative
+/// index counts from the end. The default is the first frame alone, for which a decoder needs the least memory. The
+/// properties of other frames may differ from those of the first, so this updates the header. A selection of other
+/// frames returns CCODECS_UNSUPPORTED if header.has_frames is false, unless the image has only one; CCODECS_NO_FRAME,
+/// here or later, if there is no frame at `first`. Fewer than `count` frames are no error. Legal after read_header and
+/// before start, any number of times.
+ccodecs_status ccodecs_decoder_select_frames(ccodecs_decoder *decoder, int64_t first, uint32_t count);
 
 /// Sets the orientation in the header to one that the caller has found behind the rows of a PNG. The decoder and the
 /// rewriter, which meet it too late, then do not warn. Ignored unless it is 1 to 8. Legal after read_header and before
@@ -468,6 +481,10 @@ typedef struct ccodecs_encode_options {
   ccodecs_webp_options webp;
   const uint8_t *exif; ///< EXIF data (a TIFF block) to embed, borrowed for create; or NULL.
   size_t exif_count;   ///< Size of `exif` in bytes, at most 65527; 0 for none.
+  /// Allow any number of frames; PNG and WebP only. The result is then not written before finish, and compressed frames
+  /// are spooled as `spill` specifies. A result with one frame is a still image all the same.
+  bool has_frames;
+  ccodecs_limits spill; ///< Only the fields for spooled data are used; the directory must stay open.
 } ccodecs_encode_options;
 
 /// Returns whether the encoder of `format`, if built in, accepts this sample layout.
@@ -511,7 +528,8 @@ ccodecs_status ccodecs_encoder_finish(ccodecs_encoder *encoder);
 /// Returns the number of compressed bytes that are ready to be read.
 size_t ccodecs_encoder_pending(const ccodecs_encoder *encoder);
 
-/// Moves up to `capacity` compressed bytes into `buffer`. Returns their number.
+/// Moves up to `capacity` compressed bytes into `buffer`. Returns their number; 0 if there are none, or if the encoder
+/// has failed.
 size_t ccodecs_encoder_read(ccodecs_encoder *encoder, uint8_t *buffer, size_t capacity);
 
 /// Asked from time to time during a long call whether it may go on.
@@ -523,6 +541,15 @@ typedef struct ccodecs_interrupt {
 /// Sets the interrupt of ccodecs_encoder_end_frame and _finish, which then may return CCODECS_INTERRUPTED. Only
 /// encoders that compress a whole frame at once use it: WebP, and PNG with a palette.
 void ccodecs_encoder_set_interrupt(ccodecs_encoder *encoder, ccodecs_interrupt interrupt);
+
+/// Returns the failure of the encoder, or CCODECS_OK.
+ccodecs_status ccodecs_encoder_failure(const ccodecs_encoder *encoder);
+
+/// Returns the number of frames that the finished result contains. Equal frames in sequence are stored as one.
+uint32_t ccodecs_encoder_stored_frames(const ccodecs_encoder *encoder);
+
+/// Returns whether the encoder of `format`, if built in, can store several frames.
+bool ccodecs_format_has_frames(ccodecs_format format);
 
 /// Returns the reason for the failure, or "" if the encoder has not failed. Valid until destroy.
 const char *ccodecs_encoder_message(const ccodecs_encoder *encoder);

@@ -8,7 +8,14 @@
 
 #include <isa-l.h>
 
-enum { PNG_SIGNATURE_BYTES = 8, PNG_CHUNK_HEADER_BYTES = 8, PNG_CRC_BYTES = 4, PNG_IHDR_BYTES = 13 };
+enum {
+  PNG_SIGNATURE_BYTES = 8,
+  PNG_CHUNK_HEADER_BYTES = 8,
+  PNG_CRC_BYTES = 4,
+  PNG_IHDR_BYTES = 13,
+  PNG_CONTROL_BYTES = 26,
+  PNG_SEQUENCE_BYTES = 4
+};
 
 static const uint8_t ccodecs_png_signature[PNG_SIGNATURE_BYTES] = {0x89, 'P', 'N', 'G', '\r', '\n', 0x1A, '\n'};
 

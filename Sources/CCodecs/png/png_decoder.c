@@ -157,6 +157,8 @@ static bool read_metadata(png_decoder *d) {
   if (is_type(d, "acTL")) {
     const uint32_t count = d->body_count >= 4 ? ccodecs_be32(d->body) : 0;
     const bool is_valid = count > 0 && count <= INT32_MAX; // otherwise the image is a still one
+    header->has_frames = is_valid && d->body_count >= 8;
+    header->play_count = header->has_frames ? ccodecs_be32(d->body + 4) : 1;
     header->frame_count = is_valid ? count : header->frame_count;
     header->warnings |= !is_valid ? CCODECS_WARNING_DAMAGED : count > 1 ? CCODECS_WARNING_FIRST_FRAME : 0u;
   } else if (is_type(d, "eXIf")) {
@@ -258,6 +260,9 @@ static ccodecs_status read_chunk(png_decoder *d) {
   if (is_type(d, "iCCP")) {
     return d->has_profile ? CCODECS_OK : read_profile(d);
   }
+  if (is_type(d, "fcTL")) {
+    return ccodecs_png_read_control(d);
+  }
   read_color_space(d);
   return read_metadata(d) ? CCODECS_OK : ccodecs_decoder_fail(&d->base, CCODECS_NO_MEMORY, "no room for metadata");
 }
@@ -271,7 +276,9 @@ static bool is_buffered(const png_decoder *d) {
   const bool is_metadata = is_color || is_copyright || is_type(d, "tRNS") || is_type(d, "acTL");
   const bool is_profile = is_type(d, "iCCP") && d->body_left <= CCODECS_MAX_PROFILE_BYTES;
   const bool is_small = is_metadata && d->body_left <= max_metadata;
-  return is_type(d, "IHDR") || is_type(d, "PLTE") || ((is_small || is_profile) && (!d->has_data || is_copyright));
+  const bool is_control = is_type(d, "fcTL") && d->body_left <= PNG_CONTROL_BYTES && (d->is_animation || !d->has_data);
+  return is_control || is_type(d, "IHDR") || is_type(d, "PLTE") ||
+         ((is_small || is_profile) && (!d->has_data || is_copyright));
 }
 
 /// Checks the order and length of a chunk. Returns CCODECS_OK or records the failure.
@@ -321,6 +328,7 @@ static ccodecs_status begin_chunk(png_decoder *d) {
   d->is_in_chunk = true;
   d->body_count = 0;
   d->trailer_count = 0;
+  d->sequence_left = PNG_SEQUENCE_BYTES;
   d->crc = ccodecs_png_crc_begin(d->chunk_header);
   if (is_type(d, "IDAT")) {
     d->has_data = true;
@@ -374,7 +382,11 @@ static ccodecs_status take_body(png_decoder *d, ccodecs_input *input, ccodecs_ro
   const size_t count = input->count < d->body_left ? input->count : d->body_left;
   ccodecs_status status = CCODECS_OK;
   size_t taken = count;
-  if (is_type(d, "IDAT")) {
+  const bool is_frame_data = d->is_animation && is_type(d, "fdAT");
+  if (is_frame_data && d->sequence_left > 0) {
+    taken = count < d->sequence_left ? count : d->sequence_left;
+    d->sequence_left -= (uint32_t)taken;
+  } else if ((is_type(d, "IDAT") && !d->skips_data) || (is_frame_data && d->is_in_frame)) {
     ccodecs_input data = {.bytes = input->bytes, .count = count, .is_last = false};
     status = ccodecs_png_rows_read(d, &data, rows);
     taken = count - data.count;
@@ -390,8 +402,7 @@ static ccodecs_status take_body(png_decoder *d, ccodecs_input *input, ccodecs_ro
   return status;
 }
 
-/// Consumes some bytes of a window that is not empty. Returns CCODECS_ROWS_READY, CCODECS_OK, or the failure.
-static ccodecs_status feed(png_decoder *d, ccodecs_input *input, ccodecs_rows *rows) {
+ccodecs_status ccodecs_png_feed(png_decoder *d, ccodecs_input *input, ccodecs_rows *rows) {
   if (d->is_in_chunk && d->body_left > 0) {
     return take_body(d, input, rows);
   }
@@ -415,28 +426,36 @@ static ccodecs_status describe(png_decoder *d) {
   png_expansion *e = &d->expansion;
   header->bit_depth = e->bit_depth;
   header->is_16bit = e->bit_depth == 16;
-  header->has_alpha = e->color_type >= 4 || d->has_transparency;
+  header->has_alpha = e->color_type >= 4 || d->has_transparency || d->is_animation;
   header->is_progressive = d->is_interlaced;
-  header->buffers_bitmap = d->is_interlaced;
+  header->buffers_bitmap = d->is_interlaced || d->is_animation;
   header->color_space = e->color_type == 0 || e->color_type == 4 ? CCODECS_COLOR_GRAY : CCODECS_COLOR_RGB;
   e->channels = header->has_alpha ? 4 : header->color_space == CCODECS_COLOR_GRAY ? 1 : 3;
   if (__builtin_mul_overflow((size_t)header->width, e->channels * (header->is_16bit ? 2u : 1u), &d->given_bytes)) {
     return ccodecs_decoder_exceed(
         &d->base, "columns", (ccodecs_excess){"max_width", SIZE_MAX / e->channels / 2, header->width});
   }
-  return settle_color_space(d);
+  return CCODECS_OK;
+}
+
+static ccodecs_status select_frames(ccodecs_decoder *base, int64_t first, uint32_t count) {
+  png_decoder *d = (png_decoder *)base;
+  d->is_animation = base->header.has_frames && (first != 0 || count != 1);
+  const ccodecs_status status = ccodecs_png_select_frames(d, first);
+  return status == CCODECS_OK ? describe(d) : status;
 }
 
 static ccodecs_status read_header(ccodecs_decoder *base, ccodecs_input *input) {
   png_decoder *d = (png_decoder *)base;
   while (input->count > 0 && !d->has_data) {
-    const ccodecs_status status = feed(d, input, NULL);
+    const ccodecs_status status = ccodecs_png_feed(d, input, NULL);
     if (status != CCODECS_OK) {
       return status;
     }
   }
   if (d->has_data) {
-    return describe(d);
+    const ccodecs_status status = describe(d);
+    return status == CCODECS_OK ? settle_color_space(d) : status;
   }
   if (input->is_last) {
     return ccodecs_decoder_fail(base, CCODECS_TRUNCATED, "the PNG data ends before its first IDAT chunk");
@@ -455,7 +474,8 @@ static ccodecs_status estimate(
   (void)options;
   // A metadata chunk after the image data, and the texts stored from it.
   const uint64_t metadata = max_metadata + 4 * (CCODECS_MAX_COPYRIGHT_TEXT + 1) + 4 * 128;
-  *byte_count = ccodecs_png_rows_estimate((const png_decoder *)base) + metadata;
+  const png_decoder *d = (const png_decoder *)base;
+  *byte_count = ccodecs_png_rows_estimate(d) + metadata + (d->is_animation ? ccodecs_png_frames_estimate(d) : 0);
   return CCODECS_OK;
 }
 
@@ -464,7 +484,8 @@ static ccodecs_status start(ccodecs_decoder *base, const ccodecs_decode_options 
   png_decoder *d = (png_decoder *)base;
   const uint8_t channels = d->expansion.channels;
   ccodecs_decoder_describe_packed(base, channels, layout);
-  return ccodecs_png_rows_start(d);
+  const ccodecs_status status = ccodecs_png_rows_start(d);
+  return status == CCODECS_OK && d->is_animation ? ccodecs_png_frames_start(d) : status;
 }
 
 /// Returns whether the file lacks only its IEND chunk or a part of it.
@@ -497,7 +518,7 @@ static ccodecs_status read_rest(png_decoder *d, ccodecs_input *input, ccodecs_ro
                  ? status
                  : ccodecs_decoder_fail(base, CCODECS_TRUNCATED, "the PNG data ends before its IEND chunk");
     }
-    const ccodecs_status status = feed(d, input, rows);
+    const ccodecs_status status = ccodecs_png_feed(d, input, rows);
     if (status != CCODECS_OK) {
       d->may_have_rows = status == CCODECS_ROWS_READY;
       return status;
@@ -527,6 +548,9 @@ static ccodecs_status give_before_damage(png_decoder *d, ccodecs_rows *rows) {
 
 static ccodecs_status read_rows(ccodecs_decoder *base, ccodecs_input *input, ccodecs_rows *rows) {
   png_decoder *d = (png_decoder *)base;
+  if (d->is_animation) {
+    return ccodecs_png_frames_read(d, input, rows);
+  }
   if (d->is_lost) {
     return fail_lost(d);
   }
@@ -539,12 +563,15 @@ static void destroy(ccodecs_decoder *base) {
   ccodecs_budget *budget = base->budget;
   ccodecs_png_rows_destroy(d);
   ccodecs_free(budget, d->body);
+  ccodecs_free(budget, d->canvas);
+  ccodecs_free(budget, d->strip);
   ccodecs_free(budget, d);
 }
 
 ccodecs_decoder *ccodecs_png_decoder_create(const ccodecs_limits *limits, ccodecs_budget *budget) {
   static const ccodecs_decoder_methods methods = {
       .read_header = read_header,
+      .select_frames = select_frames,
       .estimate = estimate,
       .least_bytes = least_bytes,
       .start = start,

@@ -53,6 +53,15 @@ bool ccodecs_png_expand(const png_expansion *expansion, const uint8_t *stored, u
 
 // MARK: Decoder
 
+/// The contents of an fcTL chunk.
+typedef struct png_control {
+  uint32_t width, height, left, top;
+  uint16_t delay;
+  uint16_t divisor; ///< Units of `delay` per second; 0 for 100.
+  uint8_t disposal;
+  uint8_t blending;
+} png_control;
+
 /// The number of bytes that unfiltering may read after a row.
 enum { PNG_ROW_SLACK = 16 };
 
@@ -86,6 +95,8 @@ typedef struct png_decoder {
   uint32_t body_count;
 
   // Image.
+  uint32_t image_width;  ///< Of the image whose rows are decoded: the canvas, or a frame of an animation.
+  uint32_t image_height; ///< Like `image_width`.
   png_expansion expansion;
   uint32_t stored_bits; ///< Bits per stored pixel.
   size_t given_bytes;   ///< Size of a returned row.
@@ -110,6 +121,23 @@ typedef struct png_decoder {
   uint32_t pass_width;
   uint32_t pass_height;
   ccodecs_spill buffered; ///< The whole image.
+
+  // Frames other than the default image: see png_frames.c.
+  bool is_animation;      ///< Such frames are selected.
+  bool has_control;       ///< `control` describes a frame that has not begun.
+  bool is_in_frame;       ///< The rows of a frame are decoded.
+  bool skips_data;        ///< The IDAT chunks belong to no frame.
+  png_control control;    ///< The fcTL chunk that was read last.
+  png_control frame;      ///< That of the frame whose rows are decoded.
+  uint32_t frame_index;   ///< The index of this frame.
+  uint32_t sequence_left; ///< Bytes of an fdAT chunk's sequence number that were not read.
+  uint8_t *canvas;        ///< As the next frame finds it.
+  uint8_t *strip;         ///< Rows of the canvas with the frame.
+  uint32_t strip_rows;
+  uint32_t composed;  ///< Rows of the canvas in this strip and those before it.
+  uint32_t returned;  ///< Rows of the canvas in earlier strips.
+  ccodecs_rows held;  ///< Decoded rows of the frame.
+  uint32_t held_used; ///< Rows of these that were composed.
 } png_decoder;
 
 // png_rows.c
@@ -132,10 +160,35 @@ ccodecs_status ccodecs_png_rows_give_last(png_decoder *d, ccodecs_rows *rows);
 /// Returns whether all rows of the image, or of all passes, are decoded.
 bool ccodecs_png_rows_are_complete(const png_decoder *d);
 
+/// Prepares for the rows of another image of image_width x image_height, at most those of the header.
+void ccodecs_png_rows_restart(png_decoder *d);
+
 /// Returns the next rows of a complete interlaced image: CCODECS_ROWS_READY, or CCODECS_DONE after the last.
 ccodecs_status ccodecs_png_rows_emit_buffered(png_decoder *d, ccodecs_rows *rows);
 
 /// Frees the buffers and refunds the budget.
 void ccodecs_png_rows_destroy(png_decoder *d);
+
+// png_decoder.c
+
+/// Consumes some bytes of a window that is not empty. Returns CCODECS_ROWS_READY, CCODECS_OK, or the failure.
+ccodecs_status ccodecs_png_feed(png_decoder *d, ccodecs_input *input, ccodecs_rows *rows);
+
+// png_frames.c
+
+/// Reads the body of an fcTL chunk. Returns CCODECS_OK or records the failure.
+ccodecs_status ccodecs_png_read_control(png_decoder *d);
+
+/// Resolves the selection of frames.
+ccodecs_status ccodecs_png_select_frames(png_decoder *d, int64_t first);
+
+/// Returns an upper bound of the bytes that ccodecs_png_frames_start charges.
+uint64_t ccodecs_png_frames_estimate(const png_decoder *d);
+
+/// Allocates the canvas, and begins the first frame if it is the default image.
+ccodecs_status ccodecs_png_frames_start(png_decoder *d);
+
+/// As ccodecs_decoder_read_rows.
+ccodecs_status ccodecs_png_frames_read(png_decoder *d, ccodecs_input *input, ccodecs_rows *rows);
 
 #endif

@@ -7,6 +7,7 @@
 // Sources: PNG specification (third edition), sections 5, 9 and 12.7.
 
 #include "png_encoder.h"
+#include "png_animation.h"
 #include "png_chunk.h"
 #include "png_format.h"
 
@@ -54,11 +55,16 @@ ccodecs_status ccodecs_png_write_beginning(png_encoder *e, uint8_t depth, bool i
 
 // MARK: Deflate
 
-/// Writes the current IDAT chunk, unless it is empty.
+/// Writes the current IDAT or fdAT chunk, unless it is empty.
 static ccodecs_status flush_chunk(png_encoder *e) {
   const size_t count = e->chunk_count;
   e->chunk_count = 0;
-  return count == 0 ? CCODECS_OK : ccodecs_png_write_chunk(e, "IDAT", e->chunk, count);
+  if (count == 0 || !e->base.options.has_frames || e->is_first) {
+    return count == 0 ? CCODECS_OK : ccodecs_png_write_chunk(e, "IDAT", e->chunk, count);
+  }
+  uint8_t *body = e->chunk - PNG_SEQUENCE_BYTES;
+  ccodecs_put_be32(body, e->sequence++);
+  return ccodecs_png_write_chunk(e, "fdAT", body, PNG_SEQUENCE_BYTES + count);
 }
 
 /// Calls the compressor once, writing to the chunk. Returns whether there may be more output.
@@ -120,8 +126,26 @@ ccodecs_status ccodecs_png_write_row(png_encoder *e) {
   return compress_bytes(e, filtered, e->row_bytes + 1, false);
 }
 
+ccodecs_status ccodecs_png_end_pass(png_encoder *e) {
+  const ccodecs_status status = compress_bytes(e, NULL, 0, true);
+  return status == CCODECS_OK ? flush_chunk(e) : status;
+}
+
+ccodecs_status ccodecs_png_restart(png_encoder *e) {
+  if (e->fast != NULL) {
+    isal_deflate_reset(e->fast);
+    e->fast->gzip_flag = IGZIP_ZLIB;
+    return CCODECS_OK;
+  }
+  return deflateReset(&e->slow) == Z_OK ? CCODECS_OK : CCODECS_UNSUPPORTED;
+}
+
 static ccodecs_status write_rows(ccodecs_encoder *base, const ccodecs_rows *rows) {
   png_encoder *e = (png_encoder *)base;
+  if (base->options.has_frames) {
+    ccodecs_canvases_write(&e->canvases, rows);
+    return CCODECS_OK;
+  }
   if (e->buffered != NULL) {
     ccodecs_png_buffer_rows(e, rows);
     return CCODECS_OK;
@@ -142,24 +166,36 @@ static ccodecs_status end_data(png_encoder *e) {
     return CCODECS_OK;
   }
   e->has_ended = true;
-  ccodecs_status status = e->buffered != NULL ? ccodecs_png_write_buffered(e) : CCODECS_OK;
-  if (status == CCODECS_OK) {
-    status = compress_bytes(e, NULL, 0, true);
-  }
-  return status == CCODECS_OK ? flush_chunk(e) : status;
+  const ccodecs_status status = e->buffered != NULL ? ccodecs_png_write_buffered(e) : CCODECS_OK;
+  return status == CCODECS_OK ? ccodecs_png_end_pass(e) : status;
 }
 
 /// Appends eXIf, which may precede or follow the image data (PNG specification, third edition, section 5.6).
 static ccodecs_status append_exif(ccodecs_encoder *base, const uint8_t *exif, size_t count) {
   png_encoder *e = (png_encoder *)base;
+  if (base->options.has_frames) { // the beginning is not written yet
+    return ccodecs_bytes_append(&e->exif, exif, count, base->budget) ? CCODECS_OK : no_room(e);
+  }
   const ccodecs_status status = end_data(e);
   return status == CCODECS_OK ? ccodecs_png_write_chunk(e, "eXIf", exif, count) : status;
 }
 
 static ccodecs_status finish(ccodecs_encoder *base) {
   png_encoder *e = (png_encoder *)base;
+  if (base->options.has_frames) {
+    return ccodecs_png_finish_animation(e);
+  }
   const ccodecs_status status = end_data(e);
   return status == CCODECS_OK ? ccodecs_png_write_chunk(e, "IEND", NULL, 0) : status;
+}
+
+static ccodecs_status begin_frame(ccodecs_encoder *base) {
+  ((png_encoder *)base)->canvases.written = 0;
+  return CCODECS_OK;
+}
+
+static ccodecs_status end_frame(ccodecs_encoder *base) {
+  return base->options.has_frames ? ccodecs_png_end_frame((png_encoder *)base) : CCODECS_OK;
 }
 
 static void destroy(ccodecs_encoder *base) {
@@ -172,7 +208,8 @@ static void destroy(ccodecs_encoder *base) {
   ccodecs_free(budget, e->level_buffer);
   ccodecs_free(budget, e->rows);
   ccodecs_free(budget, e->candidates);
-  ccodecs_free(budget, e->chunk);
+  ccodecs_free(budget, e->chunk == NULL ? NULL : e->chunk - PNG_SEQUENCE_BYTES);
+  ccodecs_canvases_destroy(&e->canvases, budget);
   ccodecs_png_free_buffered(e);
   ccodecs_bytes_free(&e->exif, budget);
   ccodecs_bytes_free(&base->output, budget);
@@ -220,6 +257,11 @@ bool ccodecs_png_options_are_valid(const ccodecs_png_options *options) {
          (palette == 0 || (palette >= 2 && palette <= 256));
 }
 
+bool ccodecs_png_encoder_takes(const ccodecs_encode_options *options) {
+  const bool is_buffered = options->png.palette_count > 0 || options->png.is_interlaced;
+  return !(options->has_frames && is_buffered);
+}
+
 uint64_t ccodecs_png_encoder_max_bytes(const ccodecs_encode_options *options) {
   const bool is_indexed = options->png.palette_count > 0;
   return ccodecs_encoder_max_stored_bytes(options, is_indexed ? 1 : ccodecs_encoder_channels(options));
@@ -232,12 +274,18 @@ uint64_t ccodecs_png_encoder_estimate(const ccodecs_encode_options *options) {
           ? zlib_bytes
           : sizeof(struct isal_zstream) + level_bytes[isal_level(options->png.compression_level)];
   return sizeof(png_encoder) + compressor + (2 + PNG_FILTER_COUNT) * row + 4 * CHUNK_BYTES +
-         ccodecs_png_buffered_estimate(options);
+         ccodecs_png_buffered_estimate(options) + (options->has_frames ? ccodecs_png_animation_estimate(options) : 0);
 }
 
 ccodecs_encoder *ccodecs_png_encoder_create(const ccodecs_encode_options *options, ccodecs_budget *budget) {
   static const ccodecs_encoder_methods methods = {
-      .write = write_rows, .append_exif = append_exif, .finish = finish, .destroy = destroy};
+      .begin_frame = begin_frame,
+      .write = write_rows,
+      .end_frame = end_frame,
+      .append_exif = append_exif,
+      .finish = finish,
+      .destroy = destroy,
+  };
   png_encoder *e = ccodecs_allocate(budget, sizeof *e);
   if (e == NULL) {
     return NULL;
@@ -249,12 +297,15 @@ ccodecs_encoder *ccodecs_png_encoder_create(const ccodecs_encode_options *option
   const size_t row_bytes = options->width * e->pixel_bytes;
   e->rows = ccodecs_allocate(budget, 2 * (margin + row_bytes));
   e->candidates = ccodecs_allocate(budget, PNG_FILTER_COUNT * (row_bytes + 1));
-  e->chunk = ccodecs_allocate(budget, CHUNK_BYTES);
+  uint8_t *chunk = ccodecs_allocate(budget, PNG_SEQUENCE_BYTES + CHUNK_BYTES);
+  e->chunk = chunk == NULL ? NULL : chunk + PNG_SEQUENCE_BYTES;
   if (e->rows != NULL && e->candidates != NULL && e->chunk != NULL && create_compressor(e) &&
       ccodecs_bytes_append(&e->exif, options->exif, options->exif_count, budget)) {
     // A buffered image is written once its palette is known.
     const bool is_buffered = options->png.is_interlaced || options->png.palette_count > 0;
-    const bool has_begun = is_buffered ? ccodecs_png_hold(e) : ccodecs_png_write_beginning(e, 8, false) == CCODECS_OK;
+    const bool has_begun = options->has_frames ? ccodecs_png_begin_animation(e)
+                           : is_buffered       ? ccodecs_png_hold(e)
+                                               : ccodecs_png_write_beginning(e, 8, false) == CCODECS_OK;
     if (has_begun) {
       ccodecs_png_begin_pass(e, row_bytes);
       return &e->base;

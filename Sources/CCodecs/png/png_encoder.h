@@ -3,7 +3,7 @@
 #ifndef CCODECS_ENCODE_PNG_H
 #define CCODECS_ENCODE_PNG_H
 
-#include "../core/encoder.h"
+#include "../core/animation.h"
 
 #include <isa-l.h>
 #include <limits.h>
@@ -31,6 +31,16 @@ typedef struct png_encoder {
   ccodecs_bytes exif;
   uint8_t *buffered; ///< The whole image if it is interlaced or has a palette, otherwise NULL. Finally its indices.
   uint32_t buffered_row_count;
+
+  // Animations: see png_animation.c. The output is the pending frame.
+  ccodecs_canvases canvases;
+  ccodecs_frame pending; ///< The compressed frame that may last longer.
+  bool has_pending;
+  bool is_first;                  ///< Its data goes to IDAT chunks.
+  ccodecs_rectangle pending_part; ///< The part of the canvas that it replaces.
+  uint32_t pending_sequence;      ///< The sequence number of its fcTL chunk.
+  uint32_t sequence;              ///< The next sequence number of fcTL and fdAT chunks.
+  uint8_t first_control[26];      ///< The fcTL chunk of the first frame.
 } png_encoder;
 
 // png_encoder.c
@@ -46,6 +56,12 @@ void ccodecs_png_begin_pass(png_encoder *e, size_t row_bytes);
 
 /// Filters and compresses `current`, which may then be filled with the next row.
 ccodecs_status ccodecs_png_write_row(png_encoder *e);
+
+/// Restarts the compressor for the data of another frame.
+ccodecs_status ccodecs_png_restart(png_encoder *e);
+
+/// Ends the compressed data, and writes its last chunk.
+ccodecs_status ccodecs_png_end_pass(png_encoder *e);
 
 // png_filter.c
 

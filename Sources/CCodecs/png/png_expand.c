@@ -13,7 +13,8 @@ static inline uint32_t packed(const uint8_t *stored, uint32_t x, uint32_t bits) 
 }
 
 bool ccodecs_png_is_plain(const png_expansion *e) {
-  return e->bit_depth == 8 && !e->has_key && (e->color_type == 0 || e->color_type == 2 || e->color_type == 6);
+  const uint8_t channels = e->color_type == 0 ? 1 : e->color_type == 2 ? 3 : e->color_type == 6 ? 4 : 0;
+  return e->bit_depth == 8 && !e->has_key && channels == e->channels;
 }
 
 static void expand_gray(const png_expansion *e, const uint8_t *stored, uint8_t *given, uint32_t width) {

@@ -71,12 +71,11 @@ static void begin_rows(png_decoder *d) {
 
 /// Begins the next pass that has pixels, starting at d->pass.
 static void begin_pass(png_decoder *d) {
-  const ccodecs_header *header = &d->base.header;
   for (; d->pass < 7; d->pass++) {
     const uint32_t x = passes[d->pass].x;
     const uint32_t y = passes[d->pass].y;
-    d->pass_width = header->width > x ? (header->width - x + passes[d->pass].across - 1) / passes[d->pass].across : 0;
-    d->pass_height = header->height > y ? (header->height - y + passes[d->pass].down - 1) / passes[d->pass].down : 0;
+    d->pass_width = d->image_width > x ? (d->image_width - x + passes[d->pass].across - 1) / passes[d->pass].across : 0;
+    d->pass_height = d->image_height > y ? (d->image_height - y + passes[d->pass].down - 1) / passes[d->pass].down : 0;
     if (d->pass_width > 0 && d->pass_height > 0) {
       begin_rows(d);
       return;
@@ -113,17 +112,29 @@ ccodecs_status ccodecs_png_rows_start(png_decoder *d) {
         &d->base, CCODECS_NO_MEMORY, "the image's rows need %llu bytes, which do not fit",
         (unsigned long long)ccodecs_png_rows_estimate(d));
   }
+  memset(d->rows, 0, block_bytes(d));
+  d->image_width = d->base.header.width;
+  d->image_height = d->base.header.height;
+  ccodecs_png_rows_restart(d);
+  return CCODECS_OK;
+}
+
+void ccodecs_png_rows_restart(png_decoder *d) {
   isal_inflate_init(d->inflate);
   d->inflate->crc_flag = ISAL_ZLIB;
-  memset(d->rows, 0, block_bytes(d));
-  d->pass_width = d->base.header.width;
-  d->pass_height = d->base.header.height;
+  d->may_have_rows = false;
+  d->is_inflated = false;
+  d->filled = 0;
+  d->ready = 0;
+  d->given = 0;
+  d->pass = 0;
+  d->pass_width = d->image_width;
+  d->pass_height = d->image_height;
   if (d->is_interlaced) {
     begin_pass(d);
   } else {
     begin_rows(d);
   }
-  return CCODECS_OK;
 }
 
 void ccodecs_png_rows_destroy(png_decoder *d) {
@@ -135,7 +146,7 @@ void ccodecs_png_rows_destroy(png_decoder *d) {
 }
 
 bool ccodecs_png_rows_are_complete(const png_decoder *d) {
-  return d->is_interlaced ? d->pass == 7 : d->row == d->base.header.height;
+  return d->is_interlaced ? d->pass == 7 : d->row == d->image_height;
 }
 
 // MARK: Rows
@@ -290,7 +301,7 @@ ccodecs_status ccodecs_png_rows_read(png_decoder *d, ccodecs_input *input, ccode
 
 ccodecs_status ccodecs_png_rows_emit_buffered(png_decoder *d, ccodecs_rows *rows) {
   static const uint32_t strip_row_count = 64;
-  const uint32_t left = d->base.header.height - d->given;
+  const uint32_t left = d->image_height - d->given;
   if (left == 0) {
     return CCODECS_DONE;
   }

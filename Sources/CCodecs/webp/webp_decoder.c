@@ -4,18 +4,15 @@
 // which only a window is backed by memory (row_space.h), whatever the size of the image. A lossy image without alpha is
 // returned as its component planes, converted from BT.601's limited range (VP8, RFC 6386, section 9.2) to full range.
 // Lossless images are buffered by libwebp itself, with four bytes per pixel. The orientation of a WebP is stored after
-// the image, so a file whose header announces EXIF is buffered until it is complete. So is an animation, of which the
-// first frame is decoded.
+// the image, so a file whose header announces EXIF is buffered until it is complete. So is an animation: see
+// webp_frames.c.
+
+#include "webp_decoder.h"
 
 #include "../color/profile.h"
-#include "../core/decoder.h"
-#include "row_space.h"
-#include "webp_chunks.h"
 #include "webp_format.h"
 
 #include <string.h>
-
-#include <webp/decode.h>
 
 /// Bytes of libwebp's state without rows: probabilities, bit readers, and its copy of the last input.
 static const size_t library_bytes = 512 * 1024;
@@ -30,37 +27,6 @@ static const size_t least_slice_bytes = 64;
 /// runs out of bytes, it returns to its last saved state: byte by byte, the work would grow with the square of the file
 /// size.
 static const size_t lossless_slice_bytes = 4096;
-
-/// One plane of the whole image.
-typedef struct webp_plane {
-  ccodecs_row_space space;
-  size_t row_bytes;
-  uint32_t height;
-  uint32_t given; ///< Rows returned to the caller.
-} webp_plane;
-
-typedef struct webp_decoder {
-  ccodecs_decoder base;
-  ccodecs_bytes file; ///< The start of the file, or the whole file if it is buffered.
-  bool is_extended;   ///< There is a VP8X chunk.
-  bool is_lossless;
-  bool is_animated;
-  uint32_t flags;      ///< Flags of the VP8X chunk.
-  uint64_t file_bytes; ///< File size according to the RIFF header.
-  size_t image_at;     ///< Offset of the image's chunk, or of where to look for it.
-  uint32_t channels;
-  size_t row_bytes;
-  WebPDecoderConfig config;
-  WebPIDecoder *incremental;
-  uint32_t plane_count; ///< 3 for YCbCr 4:2:0, 1 for packed pixels.
-  webp_plane planes[CCODECS_MAX_PLANES];
-  size_t charged;   ///< Charged for libwebp and for the window of rows.
-  uint8_t *canvas;  ///< The first frame of an animation, RGBA.
-  bool is_complete; ///< libwebp has decoded the last row.
-  bool is_lost;     ///< libwebp found damage after the decoded rows, which is tolerated.
-  uint32_t decoded; ///< Decoded rows; with planes, rows of luma.
-  uint32_t given;
-} webp_decoder;
 
 // MARK: The container
 
@@ -112,7 +78,7 @@ static bool has_beginning(webp_decoder *d) {
 
 // MARK: Header
 
-static ccodecs_status fail(webp_decoder *d, VP8StatusCode status) {
+ccodecs_status ccodecs_webp_fail(webp_decoder *d, VP8StatusCode status) {
   switch (status) {
   case VP8_STATUS_OUT_OF_MEMORY:
     return ccodecs_decoder_fail(&d->base, CCODECS_NO_MEMORY, "libwebp is out of memory");
@@ -144,8 +110,7 @@ static ccodecs_status describe(webp_decoder *d, const WebPBitstreamFeatures *fea
     return ccodecs_decoder_fail(&d->base, CCODECS_NO_MEMORY, "no room for the WebP's metadata");
   }
   if (d->is_animated) {
-    header->frame_count = ccodecs_webp_count_frames(ccodecs_bytes_start(&d->file), d->file.count);
-    header->warnings |= header->frame_count > 1 ? CCODECS_WARNING_FIRST_FRAME : 0;
+    ccodecs_webp_describe_frames(d);
   }
   return CCODECS_OK;
 }
@@ -184,16 +149,16 @@ static ccodecs_status read_header(ccodecs_decoder *base, ccodecs_input *input) {
       return describe(d, &features);
     }
     if (found != VP8_STATUS_NOT_ENOUGH_DATA) {
-      return fail(d, found);
+      return ccodecs_webp_fail(d, found);
     }
     if (input->count == 0) {
-      return input->is_last ? fail(d, found) : CCODECS_NEEDS_INPUT;
+      return input->is_last ? ccodecs_webp_fail(d, found) : CCODECS_NEEDS_INPUT;
     }
     size_t count = input->count;
     if (base->header.buffers_input && d->file_bytes > d->file.count && count > d->file_bytes - d->file.count) {
       count = (size_t)(d->file_bytes - d->file.count);
     } else if (base->header.buffers_input && d->file_bytes <= d->file.count) {
-      return fail(d, VP8_STATUS_NOT_ENOUGH_DATA);
+      return ccodecs_webp_fail(d, VP8_STATUS_NOT_ENOUGH_DATA);
     }
     const ccodecs_status status = append(d, input, count);
     if (status != CCODECS_OK) {
@@ -239,7 +204,7 @@ static ccodecs_status estimate(
   const webp_decoder *d = (const webp_decoder *)base;
   // The canvas, and a copy of the first frame's bytes.
   const uint64_t canvas =
-      d->is_animated ? (uint64_t)base->header.width * base->header.height * 4 + d->file_bytes + 1024 : 0;
+      d->is_animated ? (uint64_t)base->header.width * base->header.height * 4 + ccodecs_webp_frames_estimate(d) : 0;
   // If the image is close to a single color, the smallest slice of bytes contains more rows than a window has room for.
   const uint64_t macroblock_rows = base->header.height / 16 + 1;
   const uint64_t slice = d->is_lossless ? lossless_slice_bytes : least_slice_bytes;
@@ -259,63 +224,6 @@ static ccodecs_status charge(webp_decoder *d, uint64_t byte_count) {
   }
   d->charged += (size_t)byte_count;
   return CCODECS_OK;
-}
-
-// MARK: Animations
-
-/// Wraps the first frame's image as a WebP file of its own: a RIFF header and, for alpha, a VP8X chunk before its
-/// chunks.
-static ccodecs_status wrap_frame(
-    webp_decoder *d, const uint8_t *chunks, uint32_t count, uint32_t width, uint32_t height, ccodecs_bytes *file) {
-  uint8_t header[RIFF_HEADER_BYTES + CHUNK_HEADER_BYTES + EXTENSION_BYTES];
-  const bool has_alpha = count >= 4 && ccodecs_riff_is_type(chunks, "ALPH");
-  const uint32_t header_bytes = has_alpha ? sizeof header : RIFF_HEADER_BYTES;
-  ccodecs_riff_put_header(header, header_bytes + count);
-  ccodecs_webp_put_extension(header + RIFF_HEADER_BYTES, FLAG_ALPHA, width, height);
-  if (!ccodecs_bytes_append(file, header, header_bytes, d->base.budget) ||
-      !ccodecs_bytes_append(file, chunks, count, d->base.budget)) {
-    return CCODECS_NO_MEMORY;
-  }
-  return CCODECS_OK;
-}
-
-/// Decodes the first frame onto a transparent canvas. Source: WebP Container Specification, "Animation".
-static ccodecs_status decode_first_frame(webp_decoder *d) {
-  uint32_t size;
-  const uint8_t *frame =
-      ccodecs_riff_find(ccodecs_bytes_start(&d->file), d->file.count, RIFF_HEADER_BYTES, "ANMF", &size);
-  if (frame == NULL || size < 16 + CHUNK_HEADER_BYTES) {
-    return ccodecs_decoder_fail(&d->base, CCODECS_CORRUPT, "the WebP animation has no frame");
-  }
-  const uint32_t x = 2 * ccodecs_le24(frame);
-  const uint32_t y = 2 * ccodecs_le24(frame + 3);
-  const uint32_t width = ccodecs_le24(frame + 6) + 1;
-  const uint32_t height = ccodecs_le24(frame + 9) + 1;
-  if (x + width > d->base.header.width || y + height > d->base.header.height) {
-    return ccodecs_decoder_fail(&d->base, CCODECS_CORRUPT, "the first frame lies outside the animation");
-  }
-  ccodecs_bytes file = {0};
-  ccodecs_status status = wrap_frame(d, frame + 16, size - 16, width, height, &file);
-  if (status == CCODECS_OK) {
-    const size_t canvas_bytes = d->row_bytes * d->base.header.height;
-    memset(d->canvas, 0, canvas_bytes);
-    const size_t offset = (size_t)y * d->row_bytes + (size_t)x * 4;
-    WebPBitstreamFeatures features;
-    const VP8StatusCode found = WebPGetFeatures(ccodecs_bytes_start(&file), file.count, &features);
-    if (found != VP8_STATUS_OK) {
-      status = fail(d, found);
-    } else if (
-        (uint32_t)features.width != width || (uint32_t)features.height != height ||
-        WebPDecodeRGBAInto(
-            ccodecs_bytes_start(&file), file.count, d->canvas + offset, canvas_bytes - offset, (int)d->row_bytes) ==
-            NULL) {
-      status = fail(d, VP8_STATUS_BITSTREAM_ERROR);
-    }
-  }
-  ccodecs_bytes_free(&file, d->base.budget);
-  d->decoded = d->base.header.height;
-  d->is_complete = true;
-  return status;
 }
 
 // MARK: Rows
@@ -417,7 +325,7 @@ static ccodecs_status charge_waiting(webp_decoder *d) {
 static ccodecs_status decode(webp_decoder *d, const uint8_t *bytes, size_t count) {
   const VP8StatusCode status = WebPIAppend(d->incremental, bytes, count);
   if (status != VP8_STATUS_OK && status != VP8_STATUS_SUSPENDED) {
-    const ccodecs_status failure = fail(d, status);
+    const ccodecs_status failure = ccodecs_webp_fail(d, status);
     if (failure != CCODECS_CORRUPT || !d->base.tolerates_damage) {
       return failure;
     }
@@ -518,7 +426,7 @@ static void give_rows(webp_decoder *d, uint32_t index, uint32_t count, ccodecs_r
 static ccodecs_status read_rows(ccodecs_decoder *base, ccodecs_input *input, ccodecs_rows *rows) {
   webp_decoder *d = (webp_decoder *)base;
   if (d->is_animated && !d->is_complete) {
-    const ccodecs_status status = decode_first_frame(d);
+    const ccodecs_status status = ccodecs_webp_next_frame(d);
     if (status != CCODECS_OK) {
       return status;
     }
@@ -526,13 +434,13 @@ static ccodecs_status read_rows(ccodecs_decoder *base, ccodecs_input *input, cco
   pass_used_rows(d);
   while (d->given == d->decoded) {
     if (d->given == base->header.height) {
-      return CCODECS_DONE;
+      return d->is_animated ? ccodecs_webp_end_frame_rows(d) : CCODECS_DONE;
     }
     if (d->is_complete || d->is_lost) {
-      return fail(d, VP8_STATUS_BITSTREAM_ERROR);
+      return ccodecs_webp_fail(d, VP8_STATUS_BITSTREAM_ERROR);
     }
     if (d->file.count == 0 && input->count == 0) {
-      return input->is_last ? fail(d, VP8_STATUS_NOT_ENOUGH_DATA) : CCODECS_NEEDS_INPUT;
+      return input->is_last ? ccodecs_webp_fail(d, VP8_STATUS_NOT_ENOUGH_DATA) : CCODECS_NEEDS_INPUT;
     }
     ccodecs_status status = gather(d, input);
     status = status == CCODECS_OK ? feed(d, input) : status;
@@ -571,6 +479,7 @@ static void destroy(ccodecs_decoder *base) {
 ccodecs_decoder *ccodecs_webp_decoder_create(const ccodecs_limits *limits, ccodecs_budget *budget) {
   static const ccodecs_decoder_methods methods = {
       .read_header = read_header,
+      .select_frames = ccodecs_webp_select_frames,
       .estimate = estimate,
       .start = start,
       .read_rows = read_rows,

@@ -1,25 +1,14 @@
 // WebP encoding with libwebp, which produces no output before the whole image is encoded.
 
-#include "../core/encoder.h"
-#include "webp_chunks.h"
+#include "webp_encoder.h"
+
 #include "webp_format.h"
 
 #include <string.h>
 
-#include <webp/encode.h>
-
 static const size_t library_bytes = 1024 * 1024;
 /// libwebp's default effort for a lossless file: how much work it spends on each step of its method.
 static const float lossless_effort = 75;
-
-typedef struct webp_encoder {
-  ccodecs_encoder base;
-  WebPPicture image;
-  WebPConfig config;
-  size_t charged;
-  uint32_t written;
-  ccodecs_bytes exif;
-} webp_encoder;
 
 static const size_t extension_bytes = CHUNK_HEADER_BYTES + EXTENSION_BYTES;
 
@@ -37,22 +26,31 @@ static int on_progress(int percent, const WebPPicture *image) {
   return interrupt->may_continue == NULL || interrupt->may_continue(interrupt->owner);
 }
 
-static ccodecs_status write(ccodecs_encoder *base, const ccodecs_rows *rows) {
-  webp_encoder *e = (webp_encoder *)base;
-  const uint32_t channels = ccodecs_encoder_channels(&base->options);
-  for (uint32_t row = 0; row < rows->row_counts[0]; row++, e->written++) {
-    const uint8_t *pixel = rows->planes[0] + row * rows->row_strides[0];
-    uint32_t *argb = e->image.argb + (size_t)e->written * (size_t)e->image.argb_stride;
-    for (uint32_t x = 0; x < base->options.width; x++, pixel += channels) {
+void ccodecs_webp_import(webp_encoder *e, const uint8_t *rows, size_t row_stride, uint32_t first, uint32_t row_count) {
+  const uint32_t channels = ccodecs_encoder_channels(&e->base.options);
+  for (uint32_t row = 0; row < row_count; row++) {
+    const uint8_t *pixel = rows + row * row_stride;
+    uint32_t *argb = e->image.argb + (size_t)(first + row) * (size_t)e->image.argb_stride;
+    for (int x = 0; x < e->image.width; x++, pixel += channels) {
       const uint32_t alpha = channels == 4 ? pixel[3] : 255;
       argb[x] = alpha << 24 | (uint32_t)pixel[0] << 16 | (uint32_t)pixel[1] << 8 | pixel[2];
     }
   }
+}
+
+static ccodecs_status write(ccodecs_encoder *base, const ccodecs_rows *rows) {
+  webp_encoder *e = (webp_encoder *)base;
+  if (base->options.has_frames) {
+    ccodecs_canvases_write(&e->canvases, rows);
+    return CCODECS_OK;
+  }
+  ccodecs_webp_import(e, rows->planes[0], rows->row_strides[0], e->written, rows->row_counts[0]);
+  e->written += rows->row_counts[0];
   return CCODECS_OK;
 }
 
 /// Appends EXIF after the image, and announces it in a VP8X chunk before the image.
-static ccodecs_status add_exif(webp_encoder *e) {
+ccodecs_status ccodecs_webp_add_exif(webp_encoder *e) {
   ccodecs_bytes *output = &e->base.output;
   const ccodecs_encode_options *options = &e->base.options;
   const size_t count = e->exif.count;
@@ -77,22 +75,42 @@ static ccodecs_status add_exif(webp_encoder *e) {
   return CCODECS_OK;
 }
 
-static ccodecs_status finish(ccodecs_encoder *base) {
-  webp_encoder *e = (webp_encoder *)base;
+ccodecs_status ccodecs_webp_compress(webp_encoder *e) {
   if (WebPEncode(&e->config, &e->image)) {
     WebPPictureFree(&e->image);
-    ccodecs_budget_refund(base->budget, e->charged);
-    e->charged = 0;
-    return e->exif.count > 0 ? add_exif(e) : CCODECS_OK;
+    return CCODECS_OK;
   }
   const WebPEncodingError error = e->image.error_code;
   if (error == VP8_ENC_ERROR_USER_ABORT) {
-    return ccodecs_encoder_fail(base, CCODECS_INTERRUPTED, "encoding was interrupted");
+    return ccodecs_encoder_fail(&e->base, CCODECS_INTERRUPTED, "encoding was interrupted");
   }
   const bool is_memory = error == VP8_ENC_ERROR_OUT_OF_MEMORY || error == VP8_ENC_ERROR_BITSTREAM_OUT_OF_MEMORY ||
                          error == VP8_ENC_ERROR_BAD_WRITE;
   return ccodecs_encoder_fail(
-      base, is_memory ? CCODECS_NO_MEMORY : CCODECS_UNSUPPORTED, "libwebp failed with error %d", (int)error);
+      &e->base, is_memory ? CCODECS_NO_MEMORY : CCODECS_UNSUPPORTED, "libwebp failed with error %d", (int)error);
+}
+
+static ccodecs_status begin_frame(ccodecs_encoder *base) {
+  ((webp_encoder *)base)->canvases.written = 0;
+  return CCODECS_OK;
+}
+
+static ccodecs_status end_frame(ccodecs_encoder *base) {
+  webp_encoder *e = (webp_encoder *)base;
+  return base->options.has_frames ? ccodecs_webp_end_frame(e) : ccodecs_webp_compress(e);
+}
+
+static ccodecs_status finish(ccodecs_encoder *base) {
+  webp_encoder *e = (webp_encoder *)base;
+  if (base->options.has_frames) {
+    const ccodecs_status status = ccodecs_webp_finish_animation(e);
+    if (status != CCODECS_OK) {
+      return status;
+    }
+  }
+  ccodecs_budget_refund(base->budget, e->charged);
+  e->charged = 0;
+  return e->exif.count > 0 && base->stored_frames == 0 ? ccodecs_webp_add_exif(e) : CCODECS_OK;
 }
 
 static void destroy(ccodecs_encoder *base) {
@@ -102,6 +120,7 @@ static void destroy(ccodecs_encoder *base) {
   ccodecs_budget_refund(budget, e->charged);
   ccodecs_bytes_free(&base->output, budget);
   ccodecs_bytes_free(&e->exif, budget);
+  ccodecs_canvases_destroy(&e->canvases, budget);
   ccodecs_free(budget, e);
 }
 
@@ -136,7 +155,8 @@ uint64_t ccodecs_webp_encoder_max_bytes(const ccodecs_encode_options *options) {
 
 uint64_t ccodecs_webp_encoder_estimate(const ccodecs_encode_options *options) {
   // The whole compressed result is buffered, in a block that may grow by half when the last byte arrives.
-  return sizeof(webp_encoder) + library_charge(options) + ccodecs_webp_encoder_max_bytes(options) * 5 / 2;
+  return sizeof(webp_encoder) + library_charge(options) + ccodecs_webp_encoder_max_bytes(options) * 5 / 2 +
+         (options->has_frames ? ccodecs_webp_animation_estimate(options) : 0);
 }
 
 bool ccodecs_webp_options_are_valid(const ccodecs_webp_options *options) {
@@ -162,7 +182,8 @@ static void configure(webp_encoder *e) {
 }
 
 ccodecs_encoder *ccodecs_webp_encoder_create(const ccodecs_encode_options *options, ccodecs_budget *budget) {
-  static const ccodecs_encoder_methods methods = {.write = write, .finish = finish, .destroy = destroy};
+  static const ccodecs_encoder_methods methods = {
+      .begin_frame = begin_frame, .write = write, .end_frame = end_frame, .finish = finish, .destroy = destroy};
   webp_encoder *e = ccodecs_allocate(budget, sizeof *e);
   if (e == NULL) {
     return NULL;
@@ -174,7 +195,7 @@ ccodecs_encoder *ccodecs_webp_encoder_create(const ccodecs_encode_options *optio
       WebPConfigInit(&e->config) && charge <= SIZE_MAX && ccodecs_budget_charge(budget, (size_t)charge)) {
     e->charged = (size_t)charge;
     configure(e);
-    if (WebPPictureAlloc(&e->image)) {
+    if (options->has_frames ? ccodecs_canvases_create(&e->canvases, &e->base) : WebPPictureAlloc(&e->image)) {
       return &e->base;
     }
   }

@@ -121,6 +121,17 @@ extension ProcessingConfiguration: FieldRecord {
         "filter", "filter",
         "Apply a filter. Repeat it for a chain; 'image-worker filters' lists the filters.")),
     Field(
+      "frame_index", \.frameIndex,
+      option: OptionText(
+        "frame-index", "index",
+        "Start with this frame of an animation, counted from 0, or from the end if it is negative, as in "
+          + "'--frame-index=-1'. Default: 0.")),
+    Field(
+      "max_frames", \.maxFrames, .range(0...maxFrameBound),
+      option: OptionText(
+        "max-frames", "frames",
+        "Set the maximum number of frames of the result; 0 for all. Default: 1.")),
+    Field(
       "tolerate_truncation", \.tolerateTruncation,
       option: OptionText(
         "tolerate-truncation", "Deliver truncated images as far as they go, with a warning. Default: false.")),
@@ -136,6 +147,9 @@ extension ProcessingConfiguration: FieldRecord {
 
   /// The largest width or height that a request can specify, in pixels: the maximum of JPEG.
   package static let maxBound = 65_500
+
+  /// The largest number of frames that a request can specify.
+  package static let maxFrameBound = 1_000_000
 
   /// Checks every field that is set against its rule, and the fields against each other.
   ///

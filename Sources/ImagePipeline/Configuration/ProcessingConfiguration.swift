@@ -106,6 +106,14 @@ package struct ProcessingConfiguration: Sendable, Hashable {
   ///
   /// Default: no.
   package var neverLarger: Bool?
+  /// The frame of an animation that the result starts with.
+  ///
+  /// Default: 0, the first.
+  package var frameIndex: FrameIndex?
+  /// The maximum number of frames of the result; 0 for all.
+  ///
+  /// Default: 1.
+  package var maxFrames: Int?
   /// The kernel with which the image is reduced and enlarged.
   ///
   /// Default: `lanczos3`.
@@ -128,8 +136,9 @@ package struct ProcessingConfiguration: Sendable, Hashable {
     flipHorizontal: Bool? = nil, flipVertical: Bool? = nil, background: Color? = nil, maxBytes: UInt64? = nil,
     metadata: MetadataPolicy? = nil, tolerateTruncation: Bool? = nil, alwaysEncode: Bool? = nil,
     tolerateDamage: Bool? = nil, filters: [Filter]? = nil, allowSmallerDimensions: Bool? = nil,
-    targetSimilarity: Double? = nil, neverLarger: Bool? = nil, resamplingKernel: ResamplingKernel? = nil,
-    exactResize: Bool? = nil, jpeg: JPEGOptions? = nil, png: PNGOptions? = nil, webp: WebPOptions? = nil
+    targetSimilarity: Double? = nil, neverLarger: Bool? = nil, frameIndex: FrameIndex? = nil, maxFrames: Int? = nil,
+    resamplingKernel: ResamplingKernel? = nil, exactResize: Bool? = nil, jpeg: JPEGOptions? = nil,
+    png: PNGOptions? = nil, webp: WebPOptions? = nil
   ) {
     self.maxWidth = maxWidth
     self.maxHeight = maxHeight
@@ -155,6 +164,8 @@ package struct ProcessingConfiguration: Sendable, Hashable {
     self.allowSmallerDimensions = allowSmallerDimensions
     self.targetSimilarity = targetSimilarity
     self.neverLarger = neverLarger
+    self.frameIndex = frameIndex
+    self.maxFrames = maxFrames
     self.resamplingKernel = resamplingKernel
     self.exactResize = exactResize
     self.jpeg = jpeg

@@ -7,12 +7,16 @@ package struct ImageLimits: Sendable, Hashable {
   /// The maximum pixel count of an image that is decoded strip by strip.
   package var maxPixels: UInt64
   /// The maximum pixel count of an image whose decoder buffers the whole bitmap (PSD, HEIC, AVIF, JPEG XL, interlaced
-  /// PNG and GIF, lossless WebP).
+  /// PNG and GIF, lossless WebP, and several frames).
   package var maxBufferedPixels: UInt64
   /// The maximum number of scans of a progressive JPEG.
   ///
   /// Each scan requires a pass over the image and some KiB of memory, so a small file can cause a large amount of work.
   package var maxScans: UInt32
+  /// The maximum number of frames of an animation that are composed.
+  package var maxAnimationFrames: UInt32
+  /// The maximum sum of the pixels of these frames, each at least the whole canvas.
+  package var maxAnimationPixels: UInt64
   /// The maximum work on all results of an image, in pixels.
   ///
   /// Every pixel of a result counts once for its encoder, once for scaling, and once for each pass of a filter; padding
@@ -41,12 +45,15 @@ package struct ImageLimits: Sendable, Hashable {
   /// - `frameMemory`: `nil` for `memory`, or 640 MiB if that is `nil` too.
   package init(
     maxPixels: UInt64 = 500_000_000, maxBufferedPixels: UInt64 = 100_000_000, maxScans: UInt32 = 100,
+    maxAnimationFrames: UInt32 = 10_000, maxAnimationPixels: UInt64 = 2_000_000_000,
     maxWorkPixels: UInt64 = 5_000_000_000, maxCPUTime: Duration? = .seconds(120), memory: Int? = nil,
     frameMemory: Int? = nil, spill: SpillDirectory? = .system
   ) {
     self.maxPixels = maxPixels
     self.maxBufferedPixels = maxBufferedPixels
     self.maxScans = maxScans
+    self.maxAnimationFrames = maxAnimationFrames
+    self.maxAnimationPixels = maxAnimationPixels
     self.maxWorkPixels = maxWorkPixels
     self.maxCPUTime = maxCPUTime
     self.memory = memory ?? 384 << 20
@@ -56,7 +63,10 @@ package struct ImageLimits: Sendable, Hashable {
 
   /// The limits that codecs enforce.
   var codec: CodecLimits {
-    CodecLimits(maxPixels: maxPixels, maxBufferedPixels: maxBufferedPixels, maxScans: maxScans, spill: spill)
+    var codec = CodecLimits(
+      maxPixels: maxPixels, maxBufferedPixels: maxBufferedPixels, maxScans: maxScans, spill: spill)
+    (codec.maxFrames, codec.maxFramePixels) = (maxAnimationFrames, maxAnimationPixels)
+    return codec
   }
 }
 

@@ -16,10 +16,14 @@ package struct ImageInfo: Sendable, Hashable {
   package var colorSpace: String
   /// The number of frames; 0 if it cannot be determined without reading the whole file.
   package var frameCount: Int
+  /// How long the animation takes once; `nil` for a still image, and if it is not known.
+  package var duration: Duration?
+  /// How often the animation is played, 0 for ever; `nil` for a still image, and if it is not known.
+  package var playCount: Int?
 
   package init(
     format: String, size: PixelSize, orientation: Int, hasAlpha: Bool, bitDepth: Int, colorSpace: String,
-    frameCount: Int
+    frameCount: Int, duration: Duration? = nil, playCount: Int? = nil
   ) {
     self.format = format
     self.size = size
@@ -28,6 +32,8 @@ package struct ImageInfo: Sendable, Hashable {
     self.bitDepth = bitDepth
     self.colorSpace = colorSpace
     self.frameCount = frameCount
+    self.duration = duration
+    self.playCount = playCount
   }
 
   /// Whether the format is one of those above.
@@ -41,6 +47,7 @@ package struct ImageInfo: Sendable, Hashable {
     bitDepth = header.bitDepth
     colorSpace = header.colorSpace.rawValue
     frameCount = header.frameCount
+    (duration, playCount) = (nil, header.hasFrames && header.frameCount > 1 ? header.playCount : nil)
   }
 
   init(_ plan: Plan) {
@@ -59,7 +66,7 @@ package struct ImageInfo: Sendable, Hashable {
     let isGray = plan.encoder.pixelFormat == .gray8
     let space: ImageHeader.ColorSpace = isGray ? .gray : plan.encoder.format.takes(.ycc8) ? .ycbcr : .rgb
     colorSpace = space.rawValue
-    frameCount = 1
+    (frameCount, duration, playCount) = (plan.frames.isAnimation ? 0 : 1, nil, nil)
   }
 }
 

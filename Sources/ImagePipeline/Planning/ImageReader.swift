@@ -84,7 +84,9 @@ package struct ImageReader: ~Copyable {
   package var bufferedByteCount: Int { budget.used }
 
   /// The header of the image; `nil` until it is complete.
-  private(set) var header: ImageHeader?
+  var header: ImageHeader?
+  /// The frames that the decoder returns.
+  var selectedFrames = FrameSelection.first
 
   /// Bytes that the decoder must read before any later bytes.
   var leftover: [UInt8] { prefix }
@@ -141,6 +143,7 @@ package struct ImageReader: ~Copyable {
   package mutating func plan(
     _ configurations: [ProcessingConfiguration], followingByteCount: UInt64? = nil
   ) throws(PipelineError) -> ImagePlan {
+    try selectFrames(configurations)
     guard let header else { throw .unfinishedHeader }
     if !configurations.contains(where: { $0.tolerateDamage ?? false }) { try PlanDraft.checkHeader(header) }
     let drafts = configurations.map { configuration in
@@ -167,6 +170,9 @@ package struct ImageReader: ~Copyable {
   package mutating func previewPlan(
     _ configuration: ProcessingConfiguration, maxSide: Int = ImageReader.maxPreviewSide
   ) throws(PipelineError) -> ImagePlan {
+    var configuration = configuration
+    configuration.maxFrames = nil
+    try selectFrames([configuration])
     guard let header else { throw .unfinishedHeader }
     let draft = try PlanDraft(configuration, of: header)
     return try checked(decodedPlan(header, [.success(draft.preview(of: header, maxSide: maxSide))]))
@@ -205,7 +211,8 @@ package struct ImageReader: ~Copyable {
         Result { () throws(PipelineError) in
           var plan = try Plan(
             header: header, orientation: draft.orientation, framing: draft.framing, decodeScale: scale,
-            decodeByteCount: decodeByteCount, configuration: draft.configuration)
+            decodeByteCount: decodeByteCount, configuration: draft.configuration, frames: selectedFrames,
+            spill: limits.spill)
           plan.warnings += draft.fallbackWarnings
           if draft.isPreview { plan.sizeRemedy = nil }
           return plan
@@ -324,7 +331,7 @@ package struct ImageReader: ~Copyable {
   /// Calls `body` with the decoder.
   ///
   /// If `body` throws, the decoder is discarded and the reader can no longer be used.
-  private mutating func withDecoder<Result>(
+  mutating func withDecoder<Result>(
     _ body: (inout Decoder) throws(CodecError) -> Result
   ) throws(PipelineError) -> Result {
     guard var lent = decoder.take() else { throw .unfinishedHeader }

@@ -34,6 +34,8 @@ package struct Plan: Sendable, Hashable {
   let kernel: ResamplingKernel
   /// Whether results equal those of Pillow.
   let resizesExactly: Bool
+  /// The frames of the image that the result contains.
+  let frames: FrameSelection
   let encoder: EncoderOptions
   /// The maximum size of the result in bytes, the similarity that it must reach, and the ways to reach them; `nil` if
   /// the first result is final.
@@ -103,8 +105,9 @@ package struct Plan: Sendable, Hashable {
 
   init(
     header: ImageHeader, orientation: Orientation, framing: Framing, decodeScale: Int, decodeByteCount: UInt64,
-    configuration: ProcessingConfiguration
+    configuration: ProcessingConfiguration, frames: FrameSelection, spill: SpillDirectory?
   ) throws(PipelineError) {
+    self.frames = frames
     input = ImageInfo(header)
     let storedSize = PixelSize(width: header.width, height: header.height)
     self.storedSize = storedSize
@@ -128,20 +131,28 @@ package struct Plan: Sendable, Hashable {
     let isGray = header.colorSpace == .gray && !header.hasAlpha
     let mergesPlanes = resizesExactly && header.colorSpace == .ycbcr
     let isPassed = !changesPixels && !mergesPlanes && (header.profileByteCount == 0 || isGray)
-    encoder = try Self.encoder(
+    var options = try Self.encoder(
       header: header, outputSize: framing.canvasSize, configuration: configuration,
       colorFormat: isPassed ? nil : colorFormat)
+    options.hasFrames = frames.isAnimation
+    options.spill = frames.isAnimation ? spill : nil
+    encoder = options
     usesLibraryThreads = header.format.traits.usesLibraryThreads || encoder.format.traits.usesLibraryThreads
     warnings = Self.warnings(configuration, outputSize: framing.canvasSize)
-    headerWarnings = header.warnings.map { Warning($0) }
+    headerWarnings = header.warnings.map { Warning($0, of: header) }
     let encoderOptions = encoder
     filterFormat = isPassed ? encoderOptions.pixelFormat : colorFormat
     profileFormat =
       header.profileByteCount == 0
       ? filterFormat : header.colorSpace.isCMYK ? .cmyk8 : header.is16Bit ? filterFormat.deep : filterFormat
-    neverLarger = NeverLarger(
-      configuration, inputFormat: header.format, inputSize: input.size, framing: framing, encoder: encoderOptions)
-    byteLimit = ByteLimit(configuration, encoder: encoderOptions, neverLarger: neverLarger)
+    // A search for a quality would encode all frames anew.
+    neverLarger =
+      frames.isAnimation
+      ? nil
+      : NeverLarger(
+        configuration, inputFormat: header.format, inputSize: input.size, framing: framing, encoder: encoderOptions)
+    byteLimit =
+      frames.isAnimation ? nil : ByteLimit(configuration, encoder: encoderOptions, neverLarger: neverLarger)
     sizeRemedy =
       neverLarger == nil
       ? NeverLarger.remedy(configuration, inputFormat: header.format, encoder: encoderOptions) : nil

@@ -16,6 +16,7 @@ extension PlanDraft {
     // These apply only to the result itself. The bounds are already part of the framing.
     (preview.scaleFactor, preview.maxBytes, preview.allowSmallerDimensions) = (nil, nil, nil)
     (preview.targetSimilarity, preview.neverLarger, preview.exactResize) = (nil, nil, nil)
+    (preview.maxFrames, preview.frameIndex) = (nil, nil)  // the frame is selected
     (preview.jpeg, preview.png, preview.webp) = (nil, nil, nil)
     return PlanDraft(
       preview, orientation: orientation, framing: framing.scaled(by: factor), isPreview: true)

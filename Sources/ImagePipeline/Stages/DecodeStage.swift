@@ -8,6 +8,8 @@ struct DecodeStage: ~Copyable {
   private var leftover: [UInt8]
   private(set) var inputByteCount: UInt64
   private let scale: Int
+  /// The number of frames that were decoded.
+  private(set) var frameCount = 0
   /// The layout of the decoded rows.
   let layout: PixelLayout
   /// The conversions of the image's colors to sRGB, by input pixel format; empty if there is nothing to convert.
@@ -57,11 +59,13 @@ struct DecodeStage: ~Copyable {
           try decoder.read(prefix, isLast: isLastPrefix)
         }
         leftover.removeFirst(progress.consumedByteCount)
+        if progress.value == .frameDone || progress.value == .done { frameCount += 1 }
         if progress.value != .needsInput { return progress.value }
       }
       let progress = try decoder.read(bytes, isLast: isLast)
       consumed += progress.consumedByteCount
       inputByteCount += UInt64(progress.consumedByteCount)
+      if progress.value == .frameDone || progress.value == .done { frameCount += 1 }
       return progress.value
     } catch { throw PipelineError(error) }
   }
@@ -77,6 +81,14 @@ struct DecodeStage: ~Copyable {
   /// The frame of the last strip.
   var frame: ImageFrame { decoder.frame }
 
+  /// The image's properties as far as its frames are known; those that the header specified remain.
+  func describeFrames(of input: inout ImageInfo) {
+    let header = decoder.header
+    guard header.hasFrames, header.frameCount > 0 else { return }
+    input.frameCount = header.frameCount
+    if header.frameCount > 1 { input.playCount = header.playCount }
+  }
+
   /// EXIF data with artist and copyright, as far as they have been read.
   var rights: [UInt8] { decoder.header.rights }
 
@@ -84,7 +96,7 @@ struct DecodeStage: ~Copyable {
   var warnings: [Warning] {
     let header = decoder.header
     let damage = header.damagedRow.map { Warning.damaged(row: $0, height: header.height) }
-    return header.warnings.map { Warning($0) } + (damage.map { [$0] } ?? [])
+    return header.warnings.map { Warning($0, of: header, frameCount: frameCount) } + (damage.map { [$0] } ?? [])
   }
 
   /// Checks that the image is complete, or that `plan` tolerates its missing parts.
@@ -111,6 +123,7 @@ struct DecodeStage: ~Copyable {
       attributes["imageworker.height"] = .int64(Int64(header.height))
       attributes["imageworker.pixels"] = .int64(Int64(header.width * header.height))
       attributes["imageworker.bytes"] = .int64(Int64(inputByteCount))
+      if frameCount > 1 { attributes["imageworker.frames"] = .int64(Int64(frameCount)) }
       attributes["imageworker.decode_scale_eighths"] = .int64(Int64(scale))
     }
   }

@@ -39,6 +39,8 @@ struct EncodeStage: ~Copyable {
   private(set) var outputByteCount: UInt64 = 0
   /// The similarity of the result to its uncompressed rows, if it was measured.
   private(set) var similarity: Double?
+  /// The number of frames of the result; valid once it is finished.
+  private(set) var frameCount = 1
   private var isEncoded = false
   private(set) var isPaused = false
 
@@ -134,7 +136,7 @@ struct EncodeStage: ~Copyable {
   /// finished.
   private mutating func drain(_ output: (RawSpan) -> Void) throws(PipelineError) {
     guard let buffer = resources?.buffer else { return }
-    while let count = encoder?.read(into: buffer), count > 0 {
+    while let count = try readOutput(into: buffer), count > 0 {
       try buffer.withBytes(count) { (bytes) throws(PipelineError) in
         switch destination {
         case .search(let target): return try target.collect(bytes)
@@ -147,6 +149,10 @@ struct EncodeStage: ~Copyable {
       }
       if isPaused { return }
     }
+  }
+
+  private mutating func readOutput(into buffer: PixelBuffer) throws(PipelineError) -> Int? {
+    do { return try encoder?.read(into: buffer) } catch { throw PipelineError(error) }
   }
 
   /// Finishes the result and emits the rest, pausing when enough output is waiting.
@@ -167,6 +173,7 @@ struct EncodeStage: ~Copyable {
     }
     try drain(output)
     if isPaused { return }
+    frameCount = encoder?.storedFrameCount ?? frameCount
     encoder = nil
     try settle(end)
     emitResult(output)
@@ -198,6 +205,7 @@ struct EncodeStage: ~Copyable {
     attributes["imageworker.width"] = .int64(Int64(options.width))
     attributes["imageworker.height"] = .int64(Int64(options.height))
     attributes["imageworker.pixels"] = .int64(Int64(options.width * options.height))
+    if frameCount > 1 { attributes["imageworker.frames"] = .int64(Int64(frameCount)) }
     attributes["imageworker.quality"] = .int64(Int64(options.quality))
     attributes["imageworker.bytes"] = .int64(Int64(outputByteCount))
     attributes["imageworker.peak_memory_bytes"] = .int64(Int64(resources?.context.budget.peak ?? 0))

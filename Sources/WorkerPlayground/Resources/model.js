@@ -11,6 +11,7 @@ const groups = [
   { title: "Orientation", pattern: /rotat|flip/, isGeometry: true, isClosed: true },
   { title: "Scale", pattern: /^scale|upscale|^resampling|^exact/, isGeometry: true, isClosed: true },
   { title: "Similarity and compression", pattern: /format|quality|bytes|similarity|smaller|larger|always/, isClosed: true },
+  { title: "Frames", pattern: /frame/, isClosed: true },
   { title: "Metadata and damage", pattern: /metadata|tolerate|damage/, isClosed: true },
   { title: "More", pattern: /./, isClosed: true },
 ];

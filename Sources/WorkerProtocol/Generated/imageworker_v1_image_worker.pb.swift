@@ -434,6 +434,7 @@ public nonisolated enum Imageworker_V1_WarningCode: SwiftProtobuf.Enum, Swift.Ca
   case damageTolerated // = 16
   case orientationIgnored // = 17
   case damageUnchecked // = 18
+  case framesDropped // = 19
   case UNRECOGNIZED(Int)
 
   public init() {
@@ -461,6 +462,7 @@ public nonisolated enum Imageworker_V1_WarningCode: SwiftProtobuf.Enum, Swift.Ca
     case 16: self = .damageTolerated
     case 17: self = .orientationIgnored
     case 18: self = .damageUnchecked
+    case 19: self = .framesDropped
     default: self = .UNRECOGNIZED(rawValue)
     }
   }
@@ -486,6 +488,7 @@ public nonisolated enum Imageworker_V1_WarningCode: SwiftProtobuf.Enum, Swift.Ca
     case .damageTolerated: return 16
     case .orientationIgnored: return 17
     case .damageUnchecked: return 18
+    case .framesDropped: return 19
     case .UNRECOGNIZED(let i): return i
     }
   }
@@ -511,6 +514,7 @@ public nonisolated enum Imageworker_V1_WarningCode: SwiftProtobuf.Enum, Swift.Ca
     .damageTolerated,
     .orientationIgnored,
     .damageUnchecked,
+    .framesDropped,
   ]
 
 }
@@ -907,9 +911,30 @@ public nonisolated struct Imageworker_V1_ImageInfo: Sendable {
 
   public var frameCount: UInt32 = 0
 
+  public var duration: SwiftProtobuf.Google_Protobuf_Duration {
+    get {_duration ?? SwiftProtobuf.Google_Protobuf_Duration()}
+    set {_duration = newValue}
+  }
+  /// Returns true if `duration` has been explicitly set.
+  public var hasDuration: Bool {self._duration != nil}
+  /// Clears the value of `duration`. Subsequent reads from it will return its default value.
+  public mutating func clearDuration() {self._duration = nil}
+
+  public var playCount: UInt32 {
+    get {_playCount ?? 0}
+    set {_playCount = newValue}
+  }
+  /// Returns true if `playCount` has been explicitly set.
+  public var hasPlayCount: Bool {self._playCount != nil}
+  /// Clears the value of `playCount`. Subsequent reads from it will return its default value.
+  public mutating func clearPlayCount() {self._playCount = nil}
+
   public var unknownFields = SwiftProtobuf.UnknownStorage()
 
   public init() {}
+
+  fileprivate var _duration: SwiftProtobuf.Google_Protobuf_Duration? = nil
+  fileprivate var _playCount: UInt32? = nil
 }
 
 public nonisolated struct Imageworker_V1_ProcessingConfiguration: @unchecked Sendable {
@@ -1155,6 +1180,24 @@ public nonisolated struct Imageworker_V1_ProcessingConfiguration: @unchecked Sen
   public var hasNeverLarger: Bool {_storage._neverLarger != nil}
   /// Clears the value of `neverLarger`. Subsequent reads from it will return its default value.
   public mutating func clearNeverLarger() {_uniqueStorage()._neverLarger = nil}
+
+  public var frameIndex: Int32 {
+    get {_storage._frameIndex ?? 0}
+    set {_uniqueStorage()._frameIndex = newValue}
+  }
+  /// Returns true if `frameIndex` has been explicitly set.
+  public var hasFrameIndex: Bool {_storage._frameIndex != nil}
+  /// Clears the value of `frameIndex`. Subsequent reads from it will return its default value.
+  public mutating func clearFrameIndex() {_uniqueStorage()._frameIndex = nil}
+
+  public var maxFrames: UInt32 {
+    get {_storage._maxFrames ?? 0}
+    set {_uniqueStorage()._maxFrames = newValue}
+  }
+  /// Returns true if `maxFrames` has been explicitly set.
+  public var hasMaxFrames: Bool {_storage._maxFrames != nil}
+  /// Clears the value of `maxFrames`. Subsequent reads from it will return its default value.
+  public mutating func clearMaxFrames() {_uniqueStorage()._maxFrames = nil}
 
   public var resamplingKernel: Imageworker_V1_ResamplingKernel {
     get {_storage._resamplingKernel ?? .unspecified}
@@ -1611,7 +1654,7 @@ nonisolated extension Imageworker_V1_PNGFilter: SwiftProtobuf._ProtoNameProvidin
 }
 
 nonisolated extension Imageworker_V1_WarningCode: SwiftProtobuf._ProtoNameProviding {
-  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{2}\0WARNING_CODE_UNSPECIFIED\0\u{1}WARNING_CODE_EXIF_IGNORED\0\u{1}WARNING_CODE_FIRST_IMAGE_ONLY\0\u{1}WARNING_CODE_DAMAGE_REPAIRED\0\u{1}WARNING_CODE_END_ADDED\0\u{1}WARNING_CODE_TRUNCATED\0\u{1}WARNING_CODE_PROFILE_IGNORED\0\u{1}WARNING_CODE_DAMAGED\0\u{1}WARNING_CODE_SCALE_FACTOR_IGNORED\0\u{1}WARNING_CODE_TARGET_SIMILARITY_IGNORED\0\u{1}WARNING_CODE_TARGET_SIMILARITY_MISSED\0\u{1}WARNING_CODE_SIZE_REDUCED\0\u{1}WARNING_CODE_QUALITY_REDUCED\0\u{1}WARNING_CODE_LARGER_THAN_IMAGE\0\u{1}WARNING_CODE_NEVER_LARGER_IGNORED\0\u{1}WARNING_CODE_FORMAT_CHANGED\0\u{1}WARNING_CODE_DAMAGE_TOLERATED\0\u{1}WARNING_CODE_ORIENTATION_IGNORED\0\u{1}WARNING_CODE_DAMAGE_UNCHECKED\0")
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{2}\0WARNING_CODE_UNSPECIFIED\0\u{1}WARNING_CODE_EXIF_IGNORED\0\u{1}WARNING_CODE_FIRST_IMAGE_ONLY\0\u{1}WARNING_CODE_DAMAGE_REPAIRED\0\u{1}WARNING_CODE_END_ADDED\0\u{1}WARNING_CODE_TRUNCATED\0\u{1}WARNING_CODE_PROFILE_IGNORED\0\u{1}WARNING_CODE_DAMAGED\0\u{1}WARNING_CODE_SCALE_FACTOR_IGNORED\0\u{1}WARNING_CODE_TARGET_SIMILARITY_IGNORED\0\u{1}WARNING_CODE_TARGET_SIMILARITY_MISSED\0\u{1}WARNING_CODE_SIZE_REDUCED\0\u{1}WARNING_CODE_QUALITY_REDUCED\0\u{1}WARNING_CODE_LARGER_THAN_IMAGE\0\u{1}WARNING_CODE_NEVER_LARGER_IGNORED\0\u{1}WARNING_CODE_FORMAT_CHANGED\0\u{1}WARNING_CODE_DAMAGE_TOLERATED\0\u{1}WARNING_CODE_ORIENTATION_IGNORED\0\u{1}WARNING_CODE_DAMAGE_UNCHECKED\0\u{1}WARNING_CODE_FRAMES_DROPPED\0")
 }
 
 nonisolated extension Imageworker_V1_ProcessImageRequest: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
@@ -2328,7 +2371,7 @@ nonisolated extension Imageworker_V1_Preset: SwiftProtobuf.Message, SwiftProtobu
 
 nonisolated extension Imageworker_V1_ImageInfo: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   public static let protoMessageName: String = _protobuf_package + ".ImageInfo"
-  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}format\0\u{1}width\0\u{1}height\0\u{1}orientation\0\u{3}has_alpha\0\u{3}bit_depth\0\u{3}color_space\0\u{3}frame_count\0")
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}format\0\u{1}width\0\u{1}height\0\u{1}orientation\0\u{3}has_alpha\0\u{3}bit_depth\0\u{3}color_space\0\u{3}frame_count\0\u{1}duration\0\u{3}play_count\0")
 
   public mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -2344,12 +2387,18 @@ nonisolated extension Imageworker_V1_ImageInfo: SwiftProtobuf.Message, SwiftProt
       case 6: try { try decoder.decodeSingularUInt32Field(value: &self.bitDepth) }()
       case 7: try { try decoder.decodeSingularStringField(value: &self.colorSpace) }()
       case 8: try { try decoder.decodeSingularUInt32Field(value: &self.frameCount) }()
+      case 9: try { try decoder.decodeSingularMessageField(value: &self._duration) }()
+      case 10: try { try decoder.decodeSingularUInt32Field(value: &self._playCount) }()
       default: break
       }
     }
   }
 
   public func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    // The use of inline closures is to circumvent an issue where the compiler
+    // allocates stack space for every if/case branch local when no optimizations
+    // are enabled. https://github.com/apple/swift-protobuf/issues/1034 and
+    // https://github.com/apple/swift-protobuf/issues/1182
     if !self.format.isEmpty {
       try visitor.visitSingularStringField(value: self.format, fieldNumber: 1)
     }
@@ -2374,6 +2423,12 @@ nonisolated extension Imageworker_V1_ImageInfo: SwiftProtobuf.Message, SwiftProt
     if self.frameCount != 0 {
       try visitor.visitSingularUInt32Field(value: self.frameCount, fieldNumber: 8)
     }
+    try { if let v = self._duration {
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 9)
+    } }()
+    try { if let v = self._playCount {
+      try visitor.visitSingularUInt32Field(value: v, fieldNumber: 10)
+    } }()
     try unknownFields.traverse(visitor: &visitor)
   }
 
@@ -2386,6 +2441,8 @@ nonisolated extension Imageworker_V1_ImageInfo: SwiftProtobuf.Message, SwiftProt
     if lhs.bitDepth != rhs.bitDepth {return false}
     if lhs.colorSpace != rhs.colorSpace {return false}
     if lhs.frameCount != rhs.frameCount {return false}
+    if lhs._duration != rhs._duration {return false}
+    if lhs._playCount != rhs._playCount {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
@@ -2393,7 +2450,7 @@ nonisolated extension Imageworker_V1_ImageInfo: SwiftProtobuf.Message, SwiftProt
 
 nonisolated extension Imageworker_V1_ProcessingConfiguration: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   public static let protoMessageName: String = _protobuf_package + ".ProcessingConfiguration"
-  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}max_width\0\u{3}max_height\0\u{3}compression_quality\0\u{3}scale_factor\0\u{3}preferred_format\0\u{3}resize_mode\0\u{3}allow_upscale\0\u{1}gravity\0\u{3}focus_point\0\u{1}crop\0\u{1}background\0\u{3}max_bytes\0\u{1}metadata\0\u{1}filters\0\u{1}jpeg\0\u{1}png\0\u{1}webp\0\u{3}tolerate_truncation\0\u{2}\u{2}pad\0\u{1}rotation\0\u{3}flip_horizontal\0\u{3}flip_vertical\0\u{3}allow_smaller_dimensions\0\u{3}always_encode\0\u{3}tolerate_damage\0\u{3}target_similarity\0\u{3}never_larger\0\u{4}\u{3}resampling_kernel\0\u{3}exact_resize\0")
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}max_width\0\u{3}max_height\0\u{3}compression_quality\0\u{3}scale_factor\0\u{3}preferred_format\0\u{3}resize_mode\0\u{3}allow_upscale\0\u{1}gravity\0\u{3}focus_point\0\u{1}crop\0\u{1}background\0\u{3}max_bytes\0\u{1}metadata\0\u{1}filters\0\u{1}jpeg\0\u{1}png\0\u{1}webp\0\u{3}tolerate_truncation\0\u{2}\u{2}pad\0\u{1}rotation\0\u{3}flip_horizontal\0\u{3}flip_vertical\0\u{3}allow_smaller_dimensions\0\u{3}always_encode\0\u{3}tolerate_damage\0\u{3}target_similarity\0\u{3}never_larger\0\u{3}frame_index\0\u{3}max_frames\0\u{3}resampling_kernel\0\u{3}exact_resize\0")
 
   fileprivate class _StorageClass {
     var _maxWidth: UInt32? = nil
@@ -2423,6 +2480,8 @@ nonisolated extension Imageworker_V1_ProcessingConfiguration: SwiftProtobuf.Mess
     var _tolerateDamage: Bool? = nil
     var _targetSimilarity: Double? = nil
     var _neverLarger: Bool? = nil
+    var _frameIndex: Int32? = nil
+    var _maxFrames: UInt32? = nil
     var _resamplingKernel: Imageworker_V1_ResamplingKernel? = nil
     var _exactResize: Bool? = nil
 
@@ -2462,6 +2521,8 @@ nonisolated extension Imageworker_V1_ProcessingConfiguration: SwiftProtobuf.Mess
       _tolerateDamage = source._tolerateDamage
       _targetSimilarity = source._targetSimilarity
       _neverLarger = source._neverLarger
+      _frameIndex = source._frameIndex
+      _maxFrames = source._maxFrames
       _resamplingKernel = source._resamplingKernel
       _exactResize = source._exactResize
     }
@@ -2509,6 +2570,8 @@ nonisolated extension Imageworker_V1_ProcessingConfiguration: SwiftProtobuf.Mess
         case 26: try { try decoder.decodeSingularBoolField(value: &_storage._tolerateDamage) }()
         case 27: try { try decoder.decodeSingularDoubleField(value: &_storage._targetSimilarity) }()
         case 28: try { try decoder.decodeSingularBoolField(value: &_storage._neverLarger) }()
+        case 29: try { try decoder.decodeSingularInt32Field(value: &_storage._frameIndex) }()
+        case 30: try { try decoder.decodeSingularUInt32Field(value: &_storage._maxFrames) }()
         case 31: try { try decoder.decodeSingularEnumField(value: &_storage._resamplingKernel) }()
         case 32: try { try decoder.decodeSingularBoolField(value: &_storage._exactResize) }()
         default: break
@@ -2604,6 +2667,12 @@ nonisolated extension Imageworker_V1_ProcessingConfiguration: SwiftProtobuf.Mess
       try { if let v = _storage._neverLarger {
         try visitor.visitSingularBoolField(value: v, fieldNumber: 28)
       } }()
+      try { if let v = _storage._frameIndex {
+        try visitor.visitSingularInt32Field(value: v, fieldNumber: 29)
+      } }()
+      try { if let v = _storage._maxFrames {
+        try visitor.visitSingularUInt32Field(value: v, fieldNumber: 30)
+      } }()
       try { if let v = _storage._resamplingKernel {
         try visitor.visitSingularEnumField(value: v, fieldNumber: 31)
       } }()
@@ -2646,6 +2715,8 @@ nonisolated extension Imageworker_V1_ProcessingConfiguration: SwiftProtobuf.Mess
         if _storage._tolerateDamage != rhs_storage._tolerateDamage {return false}
         if _storage._targetSimilarity != rhs_storage._targetSimilarity {return false}
         if _storage._neverLarger != rhs_storage._neverLarger {return false}
+        if _storage._frameIndex != rhs_storage._frameIndex {return false}
+        if _storage._maxFrames != rhs_storage._maxFrames {return false}
         if _storage._resamplingKernel != rhs_storage._resamplingKernel {return false}
         if _storage._exactResize != rhs_storage._exactResize {return false}
         return true

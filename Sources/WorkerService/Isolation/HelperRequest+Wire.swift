@@ -138,6 +138,8 @@ extension ImageLimits {
     writer.varint(6, UInt64(memory))
     writer.varint(7, spill == nil ? 0 : 1)
     writer.varint(8, UInt64(frameMemory))
+    writer.varint(9, UInt64(maxAnimationFrames))
+    writer.varint(10, maxAnimationPixels)
   }
 
   fileprivate init(_ message: WireMessage, defaults: ImageLimits) {
@@ -151,6 +153,8 @@ extension ImageLimits {
     }
     memory = message.count(6)
     frameMemory = message.count(8)
+    maxAnimationFrames = UInt32(clamping: message.integer(9))
+    maxAnimationPixels = message.integer(10)
     if !message.flag(7) { spill = nil }
   }
 }

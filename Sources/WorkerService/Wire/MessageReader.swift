@@ -44,7 +44,7 @@ struct MessageReader: Visitor {
   mutating func visitSingularDoubleField(value: Double, fieldNumber: Int) { set(fieldNumber, .number(value)) }
 
   mutating func visitSingularInt64Field(value: Int64, fieldNumber: Int) {
-    set(fieldNumber, .integer(UInt64(clamping: value)))
+    set(fieldNumber, .integer(UInt64(bitPattern: value)))
   }
 
   mutating func visitSingularUInt64Field(value: UInt64, fieldNumber: Int) { set(fieldNumber, .integer(value)) }

@@ -51,6 +51,10 @@ extension ImageInfo {
     self.init(
       format: wire.format, size: PixelSize(width: Int(wire.width), height: Int(wire.height)),
       orientation: Int(wire.orientation), hasAlpha: wire.hasAlpha_p, bitDepth: Int(wire.bitDepth),
-      colorSpace: wire.colorSpace, frameCount: Int(wire.frameCount))
+      colorSpace: wire.colorSpace, frameCount: Int(wire.frameCount),
+      duration: wire.hasDuration
+        ? .seconds(min(max(0, wire.duration.seconds), 1 << 40)) + .nanoseconds(Int64(max(0, wire.duration.nanos)))
+        : nil,
+      playCount: wire.hasPlayCount ? Int(wire.playCount) : nil)
   }
 }

@@ -15,6 +15,8 @@ extension Imageworker_V1_ImageInfo {
     bitDepth = UInt32(info.bitDepth)
     colorSpace = info.colorSpace
     frameCount = UInt32(info.frameCount)
+    if let duration = info.duration { self.duration = Google_Protobuf_Duration(duration) }
+    if let count = info.playCount { playCount = UInt32(clamping: count) }
   }
 }
 

@@ -31,6 +31,7 @@ extension Imageworker_V1_WarningCode {
       switch code {
       case .exifIgnored: .exifIgnored
       case .firstImageOnly: .firstImageOnly
+      case .framesDropped: .framesDropped
       case .damageRepaired: .damageRepaired
       case .damageTolerated: .damageTolerated
       case .damageUnchecked: .damageUnchecked

@@ -17,6 +17,8 @@ struct Inspection: Sendable, Encodable {
     var colorSpace: String
     /// 0 if it is unknown before the whole file is read.
     var frameCount: Int
+    /// Of an animation, if it is known; 0 for ever.
+    var playCount: Int?
 
     init(_ info: ImageInfo) {
       format = info.format
@@ -26,6 +28,7 @@ struct Inspection: Sendable, Encodable {
       bitDepth = info.bitDepth
       colorSpace = info.colorSpace
       frameCount = info.frameCount
+      playCount = info.playCount
     }
   }
 

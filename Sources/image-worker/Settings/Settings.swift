@@ -252,6 +252,14 @@ struct Settings {
         try source.integer(
           "maxScans", in: 1...1_000_000, default: Int(defaults.maxScans), unit: "scans",
           "Limit the scans of a JPEG, each of which costs a pass over the image.")),
+      maxAnimationFrames: UInt32(
+        try source.integer(
+          "maxAnimationFrames", in: 1...1_000_000, default: Int(defaults.maxAnimationFrames), unit: "frames",
+          "Limit the frames of an animation; one with more is refused unless the request takes fewer.")),
+      maxAnimationPixels: UInt64(
+        try source.integer(
+          "maxAnimationPixels", in: 1...Int.max, default: Int(defaults.maxAnimationPixels), unit: "pixels",
+          "Limit the pixels of all frames of an animation together, each counted as the whole canvas.")),
       maxWorkPixels: UInt64(
         try source.integer(
           "maxWorkPixels", in: 1...Int.max, default: Int(defaults.maxWorkPixels), unit: "pixels",

@@ -52,7 +52,8 @@ struct HelperMessageTests {
   @Test("limits are read as they were written")
   func limits() throws {
     var limits = ImageLimits(
-      maxPixels: 1, maxBufferedPixels: 2, maxScans: 3, maxWorkPixels: 4, memory: 5, frameMemory: 6)
+      maxPixels: 1, maxBufferedPixels: 2, maxScans: 3, maxAnimationFrames: 7, maxAnimationPixels: 8, maxWorkPixels: 4,
+      memory: 5, frameMemory: 6)
     let planning = WorkRequest.Planning(results: .renditions([Self.configuration]))
     let cases: [(Duration?, Bool)] = [(nil, false), (.milliseconds(2500), true)]
     for (time, recordsSpans) in cases {
@@ -69,7 +70,7 @@ struct HelperMessageTests {
   func response() throws {
     let info = ImageInfo(
       format: "jpeg", size: PixelSize(width: 3, height: 4), orientation: 6, hasAlpha: true, bitDepth: 16,
-      colorSpace: "rgb", frameCount: 2)
+      colorSpace: "rgb", frameCount: 2, duration: .milliseconds(1234), playCount: 0)
     var timings = StageTimings()
     (timings.decode, timings.encode) = (.nanoseconds(1_234_567_891), .nanoseconds(5))
     let report = ProcessingReport(

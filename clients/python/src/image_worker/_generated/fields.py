@@ -174,6 +174,12 @@ class Fields(TypedDict, total=False):
     # Lower the quality of a result that would have more bytes than its image, although it shows the whole image without
     # enlarging or padding it.
     never_larger: bool
+    # The frame of an animation that the result starts with, counted from 0; a negative index counts from the end, so
+    # that -1 is the last frame.
+    frame_index: int
+    # Maximum number of frames of the result, from frame_index on; 0 for all of them, up to the limits of the worker
+    # (max_animation_frames, max_animation_pixels).
+    max_frames: int
     # The kernel with which the image is reduced and enlarged.
     resampling_kernel: ResamplingKernel
     # Resize to the samples that Pillow computes with the same kernel: decode the image at its full size, and resize its

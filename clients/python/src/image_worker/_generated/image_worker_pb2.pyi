@@ -98,6 +98,7 @@ class WarningCode(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     WARNING_CODE_DAMAGE_TOLERATED: _ClassVar[WarningCode]
     WARNING_CODE_ORIENTATION_IGNORED: _ClassVar[WarningCode]
     WARNING_CODE_DAMAGE_UNCHECKED: _ClassVar[WarningCode]
+    WARNING_CODE_FRAMES_DROPPED: _ClassVar[WarningCode]
 OUTPUT_FORMAT_UNSPECIFIED: OutputFormat
 OUTPUT_FORMAT_ORIGINAL: OutputFormat
 OUTPUT_FORMAT_JPEG: OutputFormat
@@ -162,6 +163,7 @@ WARNING_CODE_FORMAT_CHANGED: WarningCode
 WARNING_CODE_DAMAGE_TOLERATED: WarningCode
 WARNING_CODE_ORIENTATION_IGNORED: WarningCode
 WARNING_CODE_DAMAGE_UNCHECKED: WarningCode
+WARNING_CODE_FRAMES_DROPPED: WarningCode
 
 class ProcessImageRequest(_message.Message):
     __slots__ = ("image", "preset", "configuration", "renditions", "preview")
@@ -298,7 +300,7 @@ class Preset(_message.Message):
     def __init__(self, name: _Optional[str] = ..., description: _Optional[str] = ..., configuration: _Optional[_Union[ProcessingConfiguration, _Mapping]] = ...) -> None: ...
 
 class ImageInfo(_message.Message):
-    __slots__ = ("format", "width", "height", "orientation", "has_alpha", "bit_depth", "color_space", "frame_count")
+    __slots__ = ("format", "width", "height", "orientation", "has_alpha", "bit_depth", "color_space", "frame_count", "duration", "play_count")
     FORMAT_FIELD_NUMBER: _ClassVar[int]
     WIDTH_FIELD_NUMBER: _ClassVar[int]
     HEIGHT_FIELD_NUMBER: _ClassVar[int]
@@ -307,6 +309,8 @@ class ImageInfo(_message.Message):
     BIT_DEPTH_FIELD_NUMBER: _ClassVar[int]
     COLOR_SPACE_FIELD_NUMBER: _ClassVar[int]
     FRAME_COUNT_FIELD_NUMBER: _ClassVar[int]
+    DURATION_FIELD_NUMBER: _ClassVar[int]
+    PLAY_COUNT_FIELD_NUMBER: _ClassVar[int]
     format: str
     width: int
     height: int
@@ -315,10 +319,12 @@ class ImageInfo(_message.Message):
     bit_depth: int
     color_space: str
     frame_count: int
-    def __init__(self, format: _Optional[str] = ..., width: _Optional[int] = ..., height: _Optional[int] = ..., orientation: _Optional[int] = ..., has_alpha: bool = ..., bit_depth: _Optional[int] = ..., color_space: _Optional[str] = ..., frame_count: _Optional[int] = ...) -> None: ...
+    duration: _duration_pb2.Duration
+    play_count: int
+    def __init__(self, format: _Optional[str] = ..., width: _Optional[int] = ..., height: _Optional[int] = ..., orientation: _Optional[int] = ..., has_alpha: bool = ..., bit_depth: _Optional[int] = ..., color_space: _Optional[str] = ..., frame_count: _Optional[int] = ..., duration: _Optional[_Union[_duration_pb2.Duration, _Mapping]] = ..., play_count: _Optional[int] = ...) -> None: ...
 
 class ProcessingConfiguration(_message.Message):
-    __slots__ = ("max_width", "max_height", "compression_quality", "scale_factor", "preferred_format", "resize_mode", "allow_upscale", "gravity", "focus_point", "crop", "background", "max_bytes", "metadata", "filters", "jpeg", "png", "webp", "tolerate_truncation", "pad", "rotation", "flip_horizontal", "flip_vertical", "allow_smaller_dimensions", "always_encode", "tolerate_damage", "target_similarity", "never_larger", "resampling_kernel", "exact_resize")
+    __slots__ = ("max_width", "max_height", "compression_quality", "scale_factor", "preferred_format", "resize_mode", "allow_upscale", "gravity", "focus_point", "crop", "background", "max_bytes", "metadata", "filters", "jpeg", "png", "webp", "tolerate_truncation", "pad", "rotation", "flip_horizontal", "flip_vertical", "allow_smaller_dimensions", "always_encode", "tolerate_damage", "target_similarity", "never_larger", "frame_index", "max_frames", "resampling_kernel", "exact_resize")
     MAX_WIDTH_FIELD_NUMBER: _ClassVar[int]
     MAX_HEIGHT_FIELD_NUMBER: _ClassVar[int]
     COMPRESSION_QUALITY_FIELD_NUMBER: _ClassVar[int]
@@ -346,6 +352,8 @@ class ProcessingConfiguration(_message.Message):
     TOLERATE_DAMAGE_FIELD_NUMBER: _ClassVar[int]
     TARGET_SIMILARITY_FIELD_NUMBER: _ClassVar[int]
     NEVER_LARGER_FIELD_NUMBER: _ClassVar[int]
+    FRAME_INDEX_FIELD_NUMBER: _ClassVar[int]
+    MAX_FRAMES_FIELD_NUMBER: _ClassVar[int]
     RESAMPLING_KERNEL_FIELD_NUMBER: _ClassVar[int]
     EXACT_RESIZE_FIELD_NUMBER: _ClassVar[int]
     max_width: int
@@ -375,9 +383,11 @@ class ProcessingConfiguration(_message.Message):
     tolerate_damage: bool
     target_similarity: float
     never_larger: bool
+    frame_index: int
+    max_frames: int
     resampling_kernel: ResamplingKernel
     exact_resize: bool
-    def __init__(self, max_width: _Optional[int] = ..., max_height: _Optional[int] = ..., compression_quality: _Optional[float] = ..., scale_factor: _Optional[float] = ..., preferred_format: _Optional[_Union[OutputFormat, str]] = ..., resize_mode: _Optional[_Union[ResizeMode, str]] = ..., allow_upscale: bool = ..., gravity: _Optional[_Union[Gravity, str]] = ..., focus_point: _Optional[_Union[Point, _Mapping]] = ..., crop: _Optional[_Union[Rect, _Mapping]] = ..., background: _Optional[_Union[Color, _Mapping]] = ..., max_bytes: _Optional[int] = ..., metadata: _Optional[_Union[MetadataPolicy, str]] = ..., filters: _Optional[_Iterable[_Union[Filter, _Mapping]]] = ..., jpeg: _Optional[_Union[JPEGOptions, _Mapping]] = ..., png: _Optional[_Union[PNGOptions, _Mapping]] = ..., webp: _Optional[_Union[WebPOptions, _Mapping]] = ..., tolerate_truncation: bool = ..., pad: bool = ..., rotation: _Optional[int] = ..., flip_horizontal: bool = ..., flip_vertical: bool = ..., allow_smaller_dimensions: bool = ..., always_encode: bool = ..., tolerate_damage: bool = ..., target_similarity: _Optional[float] = ..., never_larger: bool = ..., resampling_kernel: _Optional[_Union[ResamplingKernel, str]] = ..., exact_resize: bool = ...) -> None: ...
+    def __init__(self, max_width: _Optional[int] = ..., max_height: _Optional[int] = ..., compression_quality: _Optional[float] = ..., scale_factor: _Optional[float] = ..., preferred_format: _Optional[_Union[OutputFormat, str]] = ..., resize_mode: _Optional[_Union[ResizeMode, str]] = ..., allow_upscale: bool = ..., gravity: _Optional[_Union[Gravity, str]] = ..., focus_point: _Optional[_Union[Point, _Mapping]] = ..., crop: _Optional[_Union[Rect, _Mapping]] = ..., background: _Optional[_Union[Color, _Mapping]] = ..., max_bytes: _Optional[int] = ..., metadata: _Optional[_Union[MetadataPolicy, str]] = ..., filters: _Optional[_Iterable[_Union[Filter, _Mapping]]] = ..., jpeg: _Optional[_Union[JPEGOptions, _Mapping]] = ..., png: _Optional[_Union[PNGOptions, _Mapping]] = ..., webp: _Optional[_Union[WebPOptions, _Mapping]] = ..., tolerate_truncation: bool = ..., pad: bool = ..., rotation: _Optional[int] = ..., flip_horizontal: bool = ..., flip_vertical: bool = ..., allow_smaller_dimensions: bool = ..., always_encode: bool = ..., tolerate_damage: bool = ..., target_similarity: _Optional[float] = ..., never_larger: bool = ..., frame_index: _Optional[int] = ..., max_frames: _Optional[int] = ..., resampling_kernel: _Optional[_Union[ResamplingKernel, str]] = ..., exact_resize: bool = ...) -> None: ...
 
 class Point(_message.Message):
     __slots__ = ("x", "y")

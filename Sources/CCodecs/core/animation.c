@@ -1,0 +1,121 @@
+#include "animation.h"
+
+#include <string.h>
+
+/// The compressed bytes of an animation that stay in memory if there is a spill directory.
+static const uint64_t most_spooled = 1 << 20;
+/// The maximum number of compressed bytes without a spill directory.
+static const uint64_t most_unspilled = 32 << 20;
+
+uint64_t ccodecs_animation_estimate(const ccodecs_encode_options *options) {
+  const uint64_t canvas = (uint64_t)options->width * options->height * ccodecs_encoder_channels(options);
+  const uint64_t spooled = options->spill.can_spill ? most_spooled : most_unspilled;
+  return 2 * (canvas + 128) + ccodecs_spool_charge(spooled, 0, &options->spill);
+}
+
+bool ccodecs_canvases_create(ccodecs_canvases *canvases, ccodecs_encoder *encoder) {
+  const ccodecs_encode_options *options = &encoder->options;
+  canvases->pixel_bytes = ccodecs_encoder_channels(options);
+  canvases->row_bytes = options->width * canvases->pixel_bytes;
+  const uint64_t byte_count = (uint64_t)canvases->row_bytes * options->height;
+  if (byte_count > SIZE_MAX) {
+    return false;
+  }
+  canvases->current = ccodecs_allocate(encoder->budget, (size_t)byte_count);
+  canvases->previous = ccodecs_allocate(encoder->budget, (size_t)byte_count);
+  encoder->spool.memory_most = most_spooled;
+  return canvases->current != NULL && canvases->previous != NULL;
+}
+
+void ccodecs_canvases_write(ccodecs_canvases *canvases, const ccodecs_rows *rows) {
+  for (uint32_t i = 0; i < rows->row_counts[0]; i++, canvases->written++) {
+    memcpy(
+        canvases->current + canvases->written * canvases->row_bytes, rows->planes[0] + i * rows->row_strides[0],
+        canvases->row_bytes);
+  }
+}
+
+/// Widens the columns from *first to *end, which contain all differences of the rows above, to those of one row.
+static void widen(const uint8_t *a, const uint8_t *b, size_t row_bytes, size_t *first, size_t *end) {
+  size_t left = 0;
+  while (left < *first && a[left] == b[left]) {
+    left++;
+  }
+  *first = left;
+  size_t right = row_bytes;
+  while (right > *end && a[right - 1] == b[right - 1]) {
+    right--;
+  }
+  *end = right;
+}
+
+ccodecs_rectangle ccodecs_canvases_changes(const ccodecs_canvases *canvases, const ccodecs_encode_options *options) {
+  const size_t row_bytes = canvases->row_bytes;
+  uint32_t top = 0;
+  uint32_t bottom = options->height;
+  while (top < bottom &&
+         memcmp(canvases->current + top * row_bytes, canvases->previous + top * row_bytes, row_bytes) == 0) {
+    top++;
+  }
+  while (bottom > top && memcmp(
+                             canvases->current + (bottom - 1) * row_bytes,
+                             canvases->previous + (bottom - 1) * row_bytes, row_bytes) == 0) {
+    bottom--;
+  }
+  size_t first = row_bytes;
+  size_t end = 0;
+  for (uint32_t y = top; y < bottom; y++) {
+    widen(canvases->current + y * row_bytes, canvases->previous + y * row_bytes, row_bytes, &first, &end);
+  }
+  if (top == bottom) {
+    return (ccodecs_rectangle){0};
+  }
+  const uint32_t left = (uint32_t)(first / canvases->pixel_bytes);
+  const uint32_t right = (uint32_t)((end + canvases->pixel_bytes - 1) / canvases->pixel_bytes);
+  return (ccodecs_rectangle){.left = left, .top = top, .width = right - left, .height = bottom - top};
+}
+
+void ccodecs_canvases_advance(ccodecs_canvases *canvases) {
+  uint8_t *previous = canvases->previous;
+  canvases->previous = canvases->current;
+  canvases->current = previous;
+}
+
+void ccodecs_canvases_destroy(ccodecs_canvases *canvases, ccodecs_budget *budget) {
+  ccodecs_free(budget, canvases->current);
+  ccodecs_free(budget, canvases->previous);
+}
+
+/// Returns whether viewers show a frame for as long as it specifies.
+static bool is_shown_as_stored(const ccodecs_frame *frame) {
+  return (uint64_t)frame->duration * 100 > frame->duration_divisor;
+}
+
+bool ccodecs_frame_can_extend(const ccodecs_frame *frame, const ccodecs_frame *next) {
+  return frame->duration_divisor == next->duration_divisor && is_shown_as_stored(frame) && is_shown_as_stored(next) &&
+         next->duration <= UINT32_MAX - frame->duration;
+}
+
+static ccodecs_status no_room(ccodecs_encoder *encoder) {
+  return ccodecs_encoder_fail(encoder, CCODECS_NO_MEMORY, "no room for the compressed frames");
+}
+
+ccodecs_status ccodecs_encoder_spool(ccodecs_encoder *encoder, const uint8_t *bytes, size_t count) {
+  if (!encoder->options.spill.can_spill && encoder->spool.count + count > most_unspilled) {
+    return ccodecs_encoder_fail(
+        encoder, CCODECS_NO_MEMORY, "without a spill directory, an animation has at most %llu bytes",
+        (unsigned long long)most_unspilled);
+  }
+  return ccodecs_spool_append(&encoder->spool, bytes, count, &encoder->options.spill, encoder->budget)
+             ? CCODECS_OK
+             : no_room(encoder);
+}
+
+ccodecs_status ccodecs_encoder_end_spool(ccodecs_encoder *encoder) {
+  if (!ccodecs_spool_end(&encoder->spool)) {
+    encoder->budget->has_machine_failed = true;
+    return no_room(encoder);
+  }
+  encoder->is_spool_ready = true;
+  return CCODECS_OK;
+}

@@ -1,0 +1,59 @@
+// The frames of an animation that is encoded: the rectangle that changed, and the spool of compressed frames. Private
+// to CCodecs.
+//
+// Two canvases are buffered: the frame that is written, and the one before it. Compressed frames are spooled, because
+// the beginning of the file depends on its end: a WebP starts with its size, an APNG with the number of its frames.
+//
+// A frame is pending until the next one is known to differ from it. Its duration grows by that of an equal frame,
+// unless one of them is shown for at most 10 ms: viewers show such frames for longer, so that the sum would change the
+// timing.
+
+#ifndef CCODECS_ANIMATION_H
+#define CCODECS_ANIMATION_H
+
+#include "encoder.h"
+
+/// A part of the canvas in pixels.
+typedef struct ccodecs_rectangle {
+  uint32_t left, top, width, height;
+} ccodecs_rectangle;
+
+/// The canvases of an encoder. A zeroed one is valid.
+typedef struct ccodecs_canvases {
+  uint8_t *current;  ///< The frame that is written.
+  uint8_t *previous; ///< The frame before it.
+  size_t pixel_bytes;
+  size_t row_bytes;
+  uint32_t written; ///< Rows of `current`.
+} ccodecs_canvases;
+
+/// Returns the bytes that the canvases and the spool of an animation charge.
+uint64_t ccodecs_animation_estimate(const ccodecs_encode_options *options);
+
+/// Allocates the canvases. Returns false if the budget is exhausted.
+bool ccodecs_canvases_create(ccodecs_canvases *canvases, ccodecs_encoder *encoder);
+
+/// Copies rows of the frame to the current canvas.
+void ccodecs_canvases_write(ccodecs_canvases *canvases, const ccodecs_rows *rows);
+
+/// Returns the smallest rectangle that contains every pixel in which the current frame differs from the previous one;
+/// its width is 0 if there is none.
+ccodecs_rectangle ccodecs_canvases_changes(const ccodecs_canvases *canvases, const ccodecs_encode_options *options);
+
+/// Makes the current frame the previous one.
+void ccodecs_canvases_advance(ccodecs_canvases *canvases);
+
+/// Frees the canvases and refunds the budget.
+void ccodecs_canvases_destroy(ccodecs_canvases *canvases, ccodecs_budget *budget);
+
+/// Returns whether `next`, which looks like `frame`, only makes `frame` last longer.
+bool ccodecs_frame_can_extend(const ccodecs_frame *frame, const ccodecs_frame *next);
+
+/// Appends compressed bytes to the spool of the encoder. Returns CCODECS_OK or records the failure.
+ccodecs_status ccodecs_encoder_spool(ccodecs_encoder *encoder, const uint8_t *bytes, size_t count);
+
+/// Ends the spool, whose bytes ccodecs_encoder_read returns behind `encoder.output`. Returns CCODECS_OK or records the
+/// failure.
+ccodecs_status ccodecs_encoder_end_spool(ccodecs_encoder *encoder);
+
+#endif

@@ -1,0 +1,233 @@
+// Composition of GIF frames. Source: GIF89a, sections 20 and 23.
+//
+// Every frame is returned as the whole canvas. A row of the canvas is copied to the strip that is returned, and the
+// frame's row is drawn onto the copy. Only then the canvas itself is changed to what the next frame finds: drawn,
+// cleared, or left as it was. So there is one canvas, whatever the disposal.
+//
+// Of a frame, only one row of indices is buffered; of an interlaced one, all of its visible indices. What lies outside
+// the canvas is decoded, as the codes that follow depend on it, and dropped.
+
+#include "gif_decoder.h"
+
+#include <string.h>
+
+/// The maximum width of a frame, and of a row of indices.
+static const size_t most_columns = 65535;
+
+static size_t canvas_pixels(const gif_decoder *d) {
+  return (size_t)d->base.header.width * d->base.header.height;
+}
+
+uint64_t ccodecs_gif_animation_estimate(const gif_decoder *d) {
+  const uint64_t interlaced = canvas_pixels(d);
+  return (uint64_t)canvas_pixels(d) * 4 + interlaced + most_columns + GIF_MAX_CODES +
+         (uint64_t)d->row_bytes * d->strip_rows + 8 * 64;
+}
+
+/// Returns the visible columns of the frame.
+static uint32_t visible_columns(const gif_decoder *d) {
+  const uint32_t width = d->base.header.width;
+  const uint32_t free = d->left < width ? width - d->left : 0;
+  return d->width < free ? d->width : free;
+}
+
+/// Returns whether a row of the canvas contains a row of the frame.
+static bool has_row(const gif_decoder *d, uint32_t y) {
+  return y >= d->top && y - d->top < d->height && d->width > 0;
+}
+
+static bool is_selected(const gif_decoder *d) {
+  return d->frame_index >= d->base.first_frame;
+}
+
+/// Returns whether no frame after this one is returned.
+static bool is_last(const gif_decoder *d) {
+  const uint64_t end = d->base.first_frame + d->base.selected_frames;
+  return d->base.selected_frames > 0 && d->frame_index + 1 >= end;
+}
+
+/// Begins the frame whose data follows.
+static ccodecs_status begin_frame(gif_decoder *d) {
+  d->given = 0;
+  d->placed = 0;
+  d->composed = 0;
+  d->is_between = false;
+  if (d->is_interlaced && d->interlaced == NULL) {
+    d->interlaced = ccodecs_allocate(d->base.budget, canvas_pixels(d));
+    if (d->interlaced == NULL) {
+      return CCODECS_NO_MEMORY;
+    }
+  }
+  return ccodecs_decoder_count_frame(&d->base, (uint64_t)d->width * d->height);
+}
+
+ccodecs_status ccodecs_gif_start_animation(gif_decoder *d) {
+  ccodecs_budget *budget = d->base.budget;
+  d->canvas = ccodecs_allocate(budget, canvas_pixels(d) * 4);
+  d->indices = ccodecs_allocate(budget, most_columns + GIF_MAX_CODES);
+  d->strip = ccodecs_allocate(budget, d->row_bytes * d->strip_rows);
+  if (d->canvas == NULL || d->indices == NULL || d->strip == NULL) {
+    return CCODECS_NO_MEMORY;
+  }
+  memset(d->canvas, 0, canvas_pixels(d) * 4);
+  return begin_frame(d);
+}
+
+/// Draws a row of indices onto RGBA pixels, except transparent ones.
+static void draw(const gif_decoder *d, const uint8_t *indices, uint32_t count, uint8_t *pixels) {
+  for (uint32_t i = 0; i < count; i++) {
+    if (indices[i] != d->transparent) {
+      memcpy(pixels + 4 * (size_t)i, d->palette[indices[i]], 4);
+    }
+  }
+}
+
+/// Composes row `y` of the canvas in `row`, and prepares the canvas for the next frame. `indices` is NULL for a row
+/// without the frame.
+static void compose_row(gif_decoder *d, uint32_t y, const uint8_t *indices, uint8_t *row) {
+  uint8_t *canvas = d->canvas + (size_t)y * d->row_bytes;
+  memcpy(row, canvas, d->row_bytes);
+  const uint32_t count = visible_columns(d);
+  if (indices == NULL || count == 0) {
+    return;
+  }
+  const size_t offset = 4 * (size_t)d->left;
+  draw(d, indices, count, row + offset);
+  switch (d->disposal) {
+  case GIF_DISPOSAL_KEEP:
+    memcpy(canvas + offset, row + offset, 4 * (size_t)count);
+    break;
+  case GIF_DISPOSAL_CLEAR:
+    memset(canvas + offset, 0, 4 * (size_t)count);
+    break;
+  case GIF_DISPOSAL_RESTORE:
+    break;
+  }
+}
+
+/// Consumes the first row of `indices`.
+static void drop_row(gif_decoder *d) {
+  d->index_count -= d->width;
+  memmove(d->indices, d->indices + d->width, d->index_count);
+}
+
+/// Returns the row of an interlaced frame at a position in file order.
+static uint32_t interlaced_row(uint32_t place, uint32_t height) {
+  const uint32_t eighths = (height + 7) / 8;
+  const uint32_t quarters = (height + 3) / 4;
+  const uint32_t halves = (height + 1) / 2;
+  return place < eighths    ? 8 * place
+         : place < quarters ? 8 * (place - eighths) + 4
+         : place < halves   ? 4 * (place - quarters) + 2
+                            : 2 * (place - halves) + 1;
+}
+
+/// Decodes all rows of an interlaced frame. Returns CCODECS_OK, CCODECS_NEEDS_INPUT or the failure.
+static ccodecs_status place_rows(gif_decoder *d, ccodecs_input *input) {
+  const ccodecs_header *header = &d->base.header;
+  for (; d->placed < d->height && d->width > 0; d->placed++) {
+    const ccodecs_status status = ccodecs_gif_fill(d, input, d->width);
+    if (status != CCODECS_OK) {
+      return status;
+    }
+    const uint32_t y = interlaced_row(d->placed, d->height);
+    if ((uint64_t)d->top + y < header->height) {
+      memcpy(d->interlaced + (size_t)y * header->width, d->indices, visible_columns(d));
+    }
+    drop_row(d);
+  }
+  return CCODECS_OK;
+}
+
+/// Composes a strip. Returns CCODECS_ROWS_READY, CCODECS_NEEDS_INPUT or the failure.
+static ccodecs_status compose_strip(gif_decoder *d, ccodecs_input *input, ccodecs_rows *rows) {
+  const ccodecs_header *header = &d->base.header;
+  if (d->is_interlaced) {
+    const ccodecs_status status = place_rows(d, input);
+    if (status != CCODECS_OK) {
+      return status;
+    }
+  }
+  const uint32_t left = header->height - d->given;
+  const uint32_t count = left < d->strip_rows ? left : d->strip_rows;
+  for (; d->composed < count; d->composed++) {
+    const uint32_t y = d->given + d->composed;
+    const bool is_inside = has_row(d, y);
+    const bool is_streamed = is_inside && !d->is_interlaced;
+    const ccodecs_status status = is_streamed ? ccodecs_gif_fill(d, input, d->width) : CCODECS_OK;
+    if (status != CCODECS_OK) {
+      return status;
+    }
+    const uint8_t *indices = !is_inside         ? NULL
+                             : d->is_interlaced ? d->interlaced + (size_t)(y - d->top) * header->width
+                                                : d->indices;
+    compose_row(d, y, indices, d->strip + d->composed * d->row_bytes);
+    if (is_streamed) {
+      drop_row(d);
+    }
+  }
+  d->composed = 0;
+  d->given += count;
+  rows->planes[0] = d->strip;
+  rows->row_strides[0] = d->row_bytes;
+  rows->row_counts[0] = count;
+  return CCODECS_ROWS_READY;
+}
+
+ccodecs_status ccodecs_gif_end_animation(gif_decoder *d) {
+  d->base.header.frame_count = d->frame_index + 1;
+  return is_selected(d) ? CCODECS_DONE : ccodecs_decoder_lack_frame(&d->base);
+}
+
+/// Looks for the next frame. Returns CCODECS_FRAME_DONE if this frame was returned and another one is, CCODECS_OK if
+/// this frame was not returned, CCODECS_DONE after the last frame, CCODECS_NEEDS_INPUT, or the failure.
+static ccodecs_status find_frame(gif_decoder *d, ccodecs_input *input) {
+  if (!d->is_between) {
+    d->is_between = true;
+    d->is_after = is_last(d);
+    d->transparent = -1;
+    d->delay = 0;
+    d->disposal = GIF_DISPOSAL_KEEP;
+    ccodecs_gif_leave_frame(d);
+  }
+  while (d->state != STATE_END && d->state != STATE_DATA_SIZE) {
+    const ccodecs_status status = ccodecs_gif_step(d, input);
+    if (status != CCODECS_OK) {
+      return status;
+    }
+  }
+  if (d->state == STATE_END) {
+    const bool is_whole = (d->base.header.warnings & CCODECS_WARNING_FIRST_FRAME) == 0;
+    return is_whole ? ccodecs_gif_end_animation(d) : CCODECS_DONE;
+  }
+  const bool was_selected = is_selected(d);
+  d->frame_index++;
+  const ccodecs_status status = begin_frame(d);
+  return status != CCODECS_OK || !was_selected ? status : CCODECS_FRAME_DONE;
+}
+
+static void describe_frame(gif_decoder *d) {
+  d->base.frame = (ccodecs_frame){
+      .left = d->left,
+      .top = d->top,
+      .width = d->width,
+      .height = d->height,
+      .duration = d->delay,
+      .duration_divisor = 100,
+      .play_count = d->base.header.play_count,
+  };
+}
+
+ccodecs_status ccodecs_gif_read_animation(gif_decoder *d, ccodecs_input *input, ccodecs_rows *rows) {
+  while (true) {
+    const bool has_rows = d->given < d->base.header.height;
+    const ccodecs_status status = has_rows ? compose_strip(d, input, rows) : find_frame(d, input);
+    if (status == CCODECS_ROWS_READY && is_selected(d)) {
+      describe_frame(d);
+      return status;
+    }
+    if (status != CCODECS_ROWS_READY && status != CCODECS_OK) {
+      return status;
+    }
+  }
+}

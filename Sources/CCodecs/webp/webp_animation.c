@@ -1,0 +1,166 @@
+// Encoding of animated WebP: frames by libwebp, each the rectangle that changed, and chunks of our own.
+//
+// Source: WebP Container Specification, "Animation".
+
+#include "webp_encoder.h"
+
+#include <math.h>
+#include <string.h>
+
+enum {
+  FRAME_BYTES = 16, ///< The beginning of an ANMF chunk's body, before the frame's image.
+  ANIMATION_BYTES = 6,
+  FLAG_NO_BLENDING = 2,
+};
+
+/// The maximum of a frame's duration in milliseconds.
+static const uint32_t most_milliseconds = 0xFFFFFF;
+
+uint64_t ccodecs_webp_animation_estimate(const ccodecs_encode_options *options) {
+  return ccodecs_animation_estimate(options);
+}
+
+/// Compresses a part of a canvas, which becomes the output.
+static ccodecs_status compress_part(webp_encoder *e, const uint8_t *canvas, ccodecs_rectangle part) {
+  e->pending_part = part;
+  e->image.use_argb = 1; // a lossy encoding converts the image
+  e->image.width = (int)part.width;
+  e->image.height = (int)part.height;
+  if (!WebPPictureAlloc(&e->image)) {
+    return CCODECS_NO_MEMORY;
+  }
+  const size_t stride = e->canvases.row_bytes;
+  ccodecs_webp_import(e, canvas + part.top * stride + part.left * e->canvases.pixel_bytes, stride, 0, part.height);
+  return ccodecs_webp_compress(e);
+}
+
+/// Finds the chunks of the pending frame's image in the output. Returns their number of bytes, and 0 if there are none.
+static size_t find_image(const webp_encoder *e, const uint8_t **image) {
+  const uint8_t *file = ccodecs_bytes_start(&e->base.output);
+  const size_t count = e->base.output.count;
+  size_t at = RIFF_HEADER_BYTES;
+  if (ccodecs_riff_has_chunk(count, at) && ccodecs_riff_is_type(file + at, "VP8X")) {
+    at += CHUNK_HEADER_BYTES + EXTENSION_BYTES;
+  }
+  *image = file + at;
+  return at < count ? count - at : 0;
+}
+
+/// Spools the compressed frame in the output, shown for `milliseconds`.
+static ccodecs_status spool_pending(webp_encoder *e, uint32_t milliseconds) {
+  const uint8_t *image;
+  const size_t count = find_image(e, &image);
+  uint8_t head[CHUNK_HEADER_BYTES + FRAME_BYTES] = {0};
+  ccodecs_riff_put_chunk(head, "ANMF", (uint32_t)(FRAME_BYTES + count));
+  uint8_t *body = head + CHUNK_HEADER_BYTES;
+  ccodecs_put_le24(body, e->pending_part.left / 2);
+  ccodecs_put_le24(body + 3, e->pending_part.top / 2);
+  ccodecs_put_le24(body + 6, e->pending_part.width - 1);
+  ccodecs_put_le24(body + 9, e->pending_part.height - 1);
+  ccodecs_put_le24(body + 12, milliseconds);
+  body[15] = FLAG_NO_BLENDING; // and nothing is disposed of
+  e->base.stored_frames++;
+  ccodecs_status status = ccodecs_encoder_spool(&e->base, head, sizeof head);
+  status = status == CCODECS_OK ? ccodecs_encoder_spool(&e->base, image, count) : status;
+  ccodecs_bytes_take(&e->base.output, e->base.output.count);
+  return status;
+}
+
+/// Returns the duration of the pending frame in milliseconds, rounded so that the errors of all frames do not add up.
+static uint64_t pending_milliseconds(webp_encoder *e) {
+  const ccodecs_frame *frame = &e->pending;
+  if (frame->duration_divisor == 0) {
+    return 0;
+  }
+  const double exact = frame->duration * 1000.0 / frame->duration_divisor + e->excess;
+  const double rounded = fmax(0, round(exact));
+  e->excess = exact - rounded;
+  return (uint64_t)rounded;
+}
+
+/// Spools the pending frame. If it lasts longer than the format can specify, it is followed by frames of one pixel of
+/// the same color. `canvas` is the pending frame.
+static ccodecs_status flush_pending(webp_encoder *e, const uint8_t *canvas) {
+  if (!e->has_pending) {
+    return CCODECS_OK;
+  }
+  e->has_pending = false;
+  uint64_t left = pending_milliseconds(e);
+  ccodecs_status status = CCODECS_OK;
+  do {
+    const uint32_t milliseconds = left < most_milliseconds ? (uint32_t)left : most_milliseconds;
+    left -= milliseconds;
+    status = spool_pending(e, milliseconds);
+    if (status == CCODECS_OK && left > 0) {
+      status = compress_part(e, canvas, (ccodecs_rectangle){.width = 1, .height = 1});
+    }
+  } while (status == CCODECS_OK && left > 0);
+  return status;
+}
+
+/// Extends a rectangle to the left and upward to even coordinates, as the format stores half of them.
+static ccodecs_rectangle even_part(ccodecs_rectangle part) {
+  part.width = part.width > 0 ? part.width + (part.left & 1) : 1;
+  part.height = part.height > 0 ? part.height + (part.top & 1) : 1;
+  part.left &= ~1u;
+  part.top &= ~1u;
+  return part;
+}
+
+ccodecs_status ccodecs_webp_end_frame(webp_encoder *e) {
+  const ccodecs_encode_options *options = &e->base.options;
+  ccodecs_rectangle part = {.width = options->width, .height = options->height};
+  if (e->has_pending) {
+    part = ccodecs_canvases_changes(&e->canvases, options);
+    if (part.width == 0 && ccodecs_frame_can_extend(&e->pending, &e->base.frame)) {
+      e->pending.duration += e->base.frame.duration;
+      return CCODECS_OK;
+    }
+    part = even_part(part);
+  }
+  ccodecs_status status = flush_pending(e, e->canvases.previous);
+  status = status == CCODECS_OK ? compress_part(e, e->canvases.current, part) : status;
+  e->pending = e->base.frame;
+  e->has_pending = true;
+  ccodecs_canvases_advance(&e->canvases);
+  return status;
+}
+
+/// Spools the EXIF chunk.
+static ccodecs_status spool_exif(webp_encoder *e) {
+  const size_t count = e->exif.count;
+  uint8_t head[CHUNK_HEADER_BYTES];
+  ccodecs_riff_put_chunk(head, "EXIF", (uint32_t)count);
+  ccodecs_status status = ccodecs_encoder_spool(&e->base, head, sizeof head);
+  status = status == CCODECS_OK ? ccodecs_encoder_spool(&e->base, ccodecs_bytes_start(&e->exif), count) : status;
+  return status == CCODECS_OK && count % 2 == 1 ? ccodecs_encoder_spool(&e->base, (const uint8_t[]){0}, 1) : status;
+}
+
+/// Writes the chunks that precede the frames to the output.
+static ccodecs_status write_beginning(webp_encoder *e) {
+  const ccodecs_encode_options *options = &e->base.options;
+  uint8_t file[RIFF_HEADER_BYTES + CHUNK_HEADER_BYTES + EXTENSION_BYTES + CHUNK_HEADER_BYTES + ANIMATION_BYTES] = {0};
+  const uint64_t byte_count = sizeof file + e->base.spool.count;
+  if (byte_count > UINT32_MAX) {
+    return ccodecs_encoder_fail(&e->base, CCODECS_LIMIT, "the animation has more bytes than a WebP can have");
+  }
+  const uint8_t alpha = options->pixels == CCODECS_PIXELS_RGBA8 ? FLAG_ALPHA : 0;
+  const uint8_t exif = e->exif.count > 0 ? FLAG_EXIF : 0;
+  ccodecs_riff_put_header(file, (uint32_t)byte_count);
+  ccodecs_webp_put_extension(file + RIFF_HEADER_BYTES, FLAG_ANIMATION | alpha | exif, options->width, options->height);
+  uint8_t *animation = file + RIFF_HEADER_BYTES + CHUNK_HEADER_BYTES + EXTENSION_BYTES;
+  ccodecs_riff_put_chunk(animation, "ANIM", ANIMATION_BYTES);
+  const uint32_t plays = e->base.frame.play_count;
+  ccodecs_put_le16(animation + CHUNK_HEADER_BYTES + 4, plays < UINT16_MAX ? plays : UINT16_MAX);
+  return ccodecs_bytes_append(&e->base.output, file, sizeof file, e->base.budget) ? CCODECS_OK : CCODECS_NO_MEMORY;
+}
+
+ccodecs_status ccodecs_webp_finish_animation(webp_encoder *e) {
+  if (e->base.stored_frames == 0) { // the output is the file of the only frame
+    return ccodecs_encoder_end_spool(&e->base);
+  }
+  ccodecs_status status = flush_pending(e, e->canvases.previous);
+  status = status == CCODECS_OK && e->exif.count > 0 ? spool_exif(e) : status;
+  status = status == CCODECS_OK ? write_beginning(e) : status;
+  return status == CCODECS_OK ? ccodecs_encoder_end_spool(&e->base) : status;
+}

@@ -1,0 +1,71 @@
+// The WebP decoder's state, shared by its source files. Private to them.
+
+#ifndef CCODECS_WEBP_DECODER_H
+#define CCODECS_WEBP_DECODER_H
+
+#include "../core/decoder.h"
+#include "row_space.h"
+#include "webp_chunks.h"
+
+#include <webp/decode.h>
+
+/// One plane of the whole image.
+typedef struct webp_plane {
+  ccodecs_row_space space;
+  size_t row_bytes;
+  uint32_t height;
+  uint32_t given; ///< Rows returned to the caller.
+} webp_plane;
+
+typedef struct webp_decoder {
+  ccodecs_decoder base;
+  ccodecs_bytes file; ///< The start of the file, or the whole file if it is buffered.
+  bool is_extended;   ///< There is a VP8X chunk.
+  bool is_lossless;
+  bool is_animated;
+  uint32_t flags;      ///< Flags of the VP8X chunk.
+  uint64_t file_bytes; ///< File size according to the RIFF header.
+  size_t image_at;     ///< Offset of the image's chunk, or of where to look for it.
+  uint32_t channels;
+  size_t row_bytes;
+  WebPDecoderConfig config;
+  WebPIDecoder *incremental;
+  uint32_t plane_count; ///< 3 for YCbCr 4:2:0, 1 for packed pixels.
+  webp_plane planes[CCODECS_MAX_PLANES];
+  size_t charged; ///< Charged for libwebp and for the window of rows.
+
+  // Animations: see webp_frames.c.
+  uint8_t *canvas;      ///< RGBA; with the frame whose rows are returned.
+  size_t frame_at;      ///< Offset of the chunk after this frame's.
+  uint32_t frame_index; ///< Index of this frame.
+  bool is_cleared;      ///< This frame's rectangle, which is base.frame, becomes transparent after it.
+
+  bool is_complete; ///< libwebp has decoded the last row.
+  bool is_lost;     ///< libwebp found damage after the decoded rows, which is tolerated.
+  uint32_t decoded; ///< Decoded rows; with planes, rows of luma.
+  uint32_t given;
+} webp_decoder;
+
+// webp_decoder.c
+
+/// Records the failure for a status of libwebp, and returns it.
+ccodecs_status ccodecs_webp_fail(webp_decoder *d, VP8StatusCode status);
+
+// webp_frames.c
+
+/// Reads what precedes the frames of an animation, and counts them.
+void ccodecs_webp_describe_frames(webp_decoder *d);
+
+/// Resolves the selection of frames.
+ccodecs_status ccodecs_webp_select_frames(ccodecs_decoder *base, int64_t first, uint32_t count);
+
+/// Returns an upper bound of the bytes that decoding the selected frames charges, beside the canvas.
+uint64_t ccodecs_webp_frames_estimate(const webp_decoder *d);
+
+/// Composes frames up to the next one that is returned. Returns CCODECS_OK, or records the failure.
+ccodecs_status ccodecs_webp_next_frame(webp_decoder *d);
+
+/// Ends a frame whose rows were returned. Returns CCODECS_FRAME_DONE, or CCODECS_DONE after the last frame.
+ccodecs_status ccodecs_webp_end_frame_rows(webp_decoder *d);
+
+#endif

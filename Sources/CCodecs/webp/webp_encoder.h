@@ -1,0 +1,49 @@
+// The WebP encoder's state, shared by its source files. Private to them.
+
+#ifndef CCODECS_WEBP_ENCODER_H
+#define CCODECS_WEBP_ENCODER_H
+
+#include "../core/animation.h"
+#include "webp_chunks.h"
+
+#include <webp/encode.h>
+
+typedef struct webp_encoder {
+  ccodecs_encoder base;
+  WebPPicture image;
+  WebPConfig config;
+  size_t charged;
+  uint32_t written;
+  ccodecs_bytes exif;
+
+  // Animations: see webp_animation.c. The output is the file of the pending frame alone.
+  ccodecs_canvases canvases;
+  ccodecs_frame pending; ///< The compressed frame that may last longer.
+  bool has_pending;
+  ccodecs_rectangle pending_part; ///< The part of the canvas that it replaces.
+  double excess;                  ///< Milliseconds by which the frames so far are too short in the file.
+} webp_encoder;
+
+// webp_encoder.c
+
+/// Converts rows of samples to the library's pixels, from row `first` of its image on.
+void ccodecs_webp_import(webp_encoder *e, const uint8_t *rows, size_t row_stride, uint32_t first, uint32_t row_count);
+
+/// Compresses the library's image and appends its file to the output. Returns CCODECS_OK or records the failure.
+ccodecs_status ccodecs_webp_compress(webp_encoder *e);
+
+/// Adds EXIF to the file in the output. Returns CCODECS_OK or CCODECS_NO_MEMORY.
+ccodecs_status ccodecs_webp_add_exif(webp_encoder *e);
+
+// webp_animation.c
+
+/// Returns an upper bound of the bytes that an animation charges in addition to a still image.
+uint64_t ccodecs_webp_animation_estimate(const ccodecs_encode_options *options);
+
+/// Compresses the part of the frame that differs from the one before.
+ccodecs_status ccodecs_webp_end_frame(webp_encoder *e);
+
+/// Writes the beginning of the file, and ends the spool of its frames. An animation of one frame is a still image.
+ccodecs_status ccodecs_webp_finish_animation(webp_encoder *e);
+
+#endif

@@ -1,0 +1,116 @@
+internal import ImageCodecs
+
+/// The frames of an image that a result contains.
+struct FrameSelection: Sendable, Hashable {
+  /// The first frame alone, for which decoders need the least memory.
+  static let first = FrameSelection(first: 0, count: 1)
+
+  /// The index of the first frame; negative to count from the end.
+  var first: Int
+  /// The maximum number of frames; 0 for all.
+  var count: Int
+
+  /// Whether the result may have several frames.
+  var isAnimation: Bool { count != 1 }
+
+  init(first: Int, count: Int) {
+    self.first = first
+    self.count = count
+  }
+
+  /// Returns the frames that a configuration selects.
+  /// - Throws: `invalidField` if the image lacks the first one, `unservedField` if its format has no decoder for it.
+  init(_ configuration: ProcessingConfiguration, of header: ImageHeader) throws(PipelineError) {
+    let index = configuration.frameIndex?.value ?? 0
+    self.init(first: index, count: configuration.maxFrames ?? 1)
+    if header.frameCount == 1 {
+      guard index == 0 || index == -1 else {
+        throw PipelineError(
+          .invalidField, "frame_index is \(index), but the image has one frame; leave it unset", field: "frame_index")
+      }
+      self = .first
+    } else if header.hasFrames {
+      guard index >= 0 || header.frameCount > 0 else {
+        throw PipelineError(
+          .unservedField,
+          "frame_index is \(index), but a \(header.format.rawValue) does not specify the number of its frames; count from "
+            + "the first one", field: "frame_index")
+      }
+    } else {
+      let name = header.format.rawValue
+      guard index == 0 else {
+        throw PipelineError(
+          .unservedField, "frame_index is \(index), but only the first image of a file is decoded of \(name)",
+          field: "frame_index")
+      }
+      if isAnimation, header.frameCount == 0, header.format.traits.hasSequences {
+        throw PipelineError(
+          .unservedField, "max_frames is \(count), but only the first frame is decoded of \(name); leave it unset",
+          field: "max_frames")
+      }
+      self = .first
+    }
+  }
+
+  /// Checks that fields of a configuration can be used for results with several frames.
+  /// - Throws: `unservedField` with the first field that cannot.
+  static func checkFields(_ configuration: ProcessingConfiguration, format: ImageFormat) throws(PipelineError) {
+    let unserved: String? =
+      if configuration.maxBytes != nil {
+        "max_bytes"
+      } else if configuration.targetSimilarity != nil {
+        "target_similarity"
+      } else if format == .png, (configuration.png?.paletteColors ?? 0) > 0 {
+        "png.palette_colors"
+      } else if format == .png, configuration.png?.isInterlaced ?? false {
+        "png.interlaced"
+      } else {
+        nil
+      }
+    guard let unserved else { return }
+    throw PipelineError(
+      .unservedField,
+      "\(unserved) is not supported for results with several frames; leave it unset or set max_frames "
+        + "to 1", field: unserved)
+  }
+}
+
+extension ImageReader {
+  /// Selects the frames that all results of the image need, and updates the header; a format that stores one frame needs
+  /// one.
+  /// - Parameter configurations: The configurations of the results.
+  /// - Throws: The errors of `FrameSelection`; `invalidField` if the results need different frames.
+  mutating func selectFrames(_ configurations: [ProcessingConfiguration]) throws(PipelineError) {
+    guard let header else { throw .unfinishedHeader }
+    var selection: FrameSelection?
+    for configuration in configurations {
+      var next = try FrameSelection(configuration, of: header)
+      if next != .first { try select(next) }
+      if next.isAnimation, let header = self.header {
+        let format = Plan.format(header: header, configuration: configuration)
+        if format.storesFrames {
+          try FrameSelection.checkFields(configuration, format: format)
+        } else {
+          next.count = 1
+        }
+      }
+      guard selection == nil || selection == next else {
+        throw PipelineError(
+          .invalidField,
+          "max_frames, frame_index and the format select other frames than those of another rendition; send separate "
+            + "requests", field: "max_frames")
+      }
+      selection = next
+    }
+    try select(selection ?? .first)
+  }
+
+  private mutating func select(_ frames: FrameSelection) throws(PipelineError) {
+    guard selectedFrames != frames else { return }
+    selectedFrames = frames
+    header = try withDecoder { (decoder) throws(CodecError) in
+      try decoder.selectFrames(first: frames.first, count: frames.count)
+      return decoder.header
+    }
+  }
+}

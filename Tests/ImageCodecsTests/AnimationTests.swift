@@ -1,0 +1,162 @@
+import ImageCodecs
+import TestSupport
+import Testing
+
+@Suite("Animations")
+struct AnimationTests {
+  @Test(
+    "a GIF's frames are composed as viewers show them, in windows of each size", arguments: 0..<60 as Range<UInt64>)
+  func compositionOfGIF(seed: UInt64) throws {
+    var generator = SeededGenerator(seed: seed)
+    let animation = GIFAnimation.random(&generator, frameCount: Int.random(in: 1...6, using: &generator))
+    let expected = animation.composed
+    for windowByteCount in [1, 7, 4096, Int.max] {
+      let pixels = try Pixels.decode(animation.bytes, windowByteCount: windowByteCount, frames: (0, 0))
+      try #require(pixels.frames.count == expected.count)
+      #expect(pixels.frameBytes == expected)
+      #expect(pixels.frames.map(\.duration) == animation.frames.map(\.delay))
+      #expect(pixels.frames.allSatisfy { $0.durationDivisor == 100 && $0.playCount == 4 })
+      #expect(pixels.warnings == [])
+    }
+    let (first, count) = (Int.random(in: 0..<expected.count, using: &generator), 2)
+    let some = try Pixels.decode(animation.bytes, frames: (first, count))
+    #expect(some.frameBytes == Array(expected[first...].prefix(count)))
+    #expect(some.warnings == (first + count < expected.count ? [.firstFrameOnly] : []))
+  }
+
+  @Test("a frame that a GIF does not have is an error")
+  func missingFrame() throws {
+    let frame = GIFFrame(width: 2, height: 2, indices: [0, 1, 2, 3])
+    let animation = GIFAnimation(width: 2, height: 2, frames: [frame, frame])
+    for count in [0, 1] {
+      let error = #expect(throws: CodecError.self) { _ = try Pixels.decode(animation.bytes, frames: (2, count)) }
+      #expect(error?.code == .noFrame && error?.message == "frame_index is 2, but the image has 2 frames")
+    }
+  }
+
+  @Test("frames, and the pixels of frames, are limited, whatever a frame's size on the canvas")
+  func limits() throws {
+    var huge = GIFFrame(width: 65_535, height: 65_535, indices: [])
+    huge.disposal = 3
+    let small = GIFFrame(width: 1, height: 1, indices: [0])
+    var limits = CodecLimits(maxPixels: 0, maxBufferedPixels: 0, maxScans: 0)
+    limits.maxFrames = 3
+    let many = GIFAnimation(width: 1, height: 1, frames: Array(repeating: small, count: 4))
+    let tooMany = #expect(throws: CodecError.self) {
+      _ = try Pixels.decode(many.bytes, frames: (0, 0), limits: limits)
+    }
+    #expect(tooMany?.limit == CodecError.Limit(name: "max_animation_frames", limit: 3, value: 4))
+    #expect(try Pixels.decode(many.bytes, frames: (0, 3), limits: limits).frames.count == 3)
+    limits.maxFramePixels = 1_000_000
+    let tooLarge = #expect(throws: CodecError.self) {
+      let animation = GIFAnimation(width: 1, height: 1, frames: [small, huge])
+      _ = try Pixels.decode(animation.bytes, frames: (0, 0), limits: limits)
+    }
+    let pixels = 65_535 * 65_535 + 1 as UInt64
+    #expect(tooLarge?.limit == CodecError.Limit(name: "max_animation_pixels", limit: 1_000_000, value: pixels))
+  }
+
+  @Test("a GIF cut at any byte is an error or ends between frames, and is tolerated with all frames before the cut")
+  func truncation() throws {
+    var generator = SeededGenerator(seed: 5)
+    let animation = GIFAnimation.random(&generator, frameCount: 3)
+    let (bytes, expected) = (animation.bytes, animation.composed)
+    for count in stride(from: 40, to: bytes.count, by: 11) {
+      let cut = Array(bytes.prefix(count))
+      if let pixels = try? Pixels.decode(cut, frames: (0, 0)) {
+        #expect(pixels.frameBytes == Array(expected.prefix(pixels.frames.count)))
+      }
+      if let pixels = try? Pixels.decode(cut, frames: (0, 0), toleratesTruncation: true), pixels.frames.count > 1 {
+        #expect(pixels.frameBytes.dropLast() == expected.prefix(pixels.frames.count - 1))
+      }
+    }
+  }
+
+  /// Encodes frames of RGBA with one duration each, in hundredths of a second.
+  private func encoded(
+    _ frames: [[UInt8]], durations: [Int], width: Int, height: Int, as format: ImageFormat
+  ) throws -> (bytes: [UInt8], frameCount: Int) {
+    var options = EncoderOptions(format: format, width: width, height: height, pixelFormat: .rgba8, quality: 100)
+    options.webp.isLossless = true
+    options.hasFrames = true
+    let budget = ImageBudget(limit: Int(try options.estimatedByteCount()))
+    var encoder = try Encoder(options: options, budget: budget)
+    // Frames come from decoders alone.
+    let sample = GIFFrame(width: 1, height: 1, indices: [0])
+    let source = GIFAnimation(
+      width: 1, height: 1,
+      frames: durations.map { duration in
+        var frame = sample
+        frame.delay = duration
+        return frame
+      }, repeatCount: 6)
+    let described = try Pixels.decode(source.bytes, frames: (0, 0)).frames
+    for (frame, pixels) in zip(described, frames) {
+      try encoder.beginFrame(frame)
+      let rows = try rowBuffer(pixels, rowByteCount: width * 4)
+      try encoder.write(Strip(format: .rgba8, rows: rows.rows(count: height)))
+      try encoder.endFrame()
+    }
+    try encoder.finish()
+    let buffer = try PixelBuffer(byteCount: 1000, budget: ImageBudget(limit: 4096))
+    var bytes: [UInt8] = []
+    while true {
+      let count = try encoder.read(into: buffer)
+      if count == 0 { break }
+      buffer.withBytes(count) { bytes.append($0) }
+    }
+    return (bytes, encoder.storedFrameCount)
+  }
+
+  @Test("an APNG has the frames, durations and plays that it was written with", arguments: 0..<20 as Range<UInt64>)
+  func apng(seed: UInt64) throws {
+    var generator = SeededGenerator(seed: seed)
+    let animation = GIFAnimation.random(&generator, frameCount: Int.random(in: 2...5, using: &generator))
+    let frames = animation.composed
+    let durations = frames.map { _ in [0, 1, 9, 65_535].randomElement(using: &generator)! }
+    let (bytes, frameCount) = try encoded(
+      frames, durations: durations, width: animation.width, height: animation.height, as: .png)
+    for windowByteCount in [1, 7, Int.max] {
+      let pixels = try Pixels.decode(bytes, windowByteCount: windowByteCount, frames: (0, 0))
+      #expect(pixels.frames.count == frameCount)
+      // Equal frames may have become one, and long durations several.
+      let stored = zip(pixels.frameBytes, pixels.frames.map(\.duration))
+      var total = 0
+      for (bytes, duration) in stored {
+        #expect(frames.contains(bytes))
+        total += duration
+      }
+      #expect(total == durations.reduce(0, +))
+      if Set(frames).count == frames.count { #expect(pixels.frameBytes == frames) }
+      #expect(frameCount == 1 || pixels.frames.allSatisfy { $0.playCount == 7 })
+    }
+  }
+
+  @Test("equal frames become one that lasts longer, unless one lasts at most 10 ms", arguments: [ImageFormat.png])
+  func equalFrames(format: ImageFormat) throws {
+    let (one, other) = ([UInt8](repeating: 255, count: 16), [UInt8](repeating: 128, count: 16))
+    let (bytes, frameCount) = try encoded(
+      [one, one, other, other, other], durations: [5, 6, 1, 1, 7], width: 2, height: 2, as: format)
+    #expect(frameCount == 4)
+    let pixels = try Pixels.decode(bytes, frames: (0, 0))
+    #expect(pixels.frames.map(\.duration) == [11, 1, 1, 7] && pixels.frameBytes == [one, other, other, other])
+    let (still, count) = try encoded([one, one], durations: [5, 6], width: 2, height: 2, as: format)
+    #expect(count == 1 && !still.contains([UInt8]("acTL".utf8)))
+    #expect(try Pixels.decode(still, frames: (0, 0)).frameBytes == [one])
+  }
+
+  @Test("an encoder without frames in its options refuses a second one")
+  func secondFrame() throws {
+    let options = EncoderOptions(format: .png, width: 1, height: 1, pixelFormat: .gray8)
+    var encoder = try Encoder(options: options, budget: ImageBudget(limit: 1 << 24))
+    let rows = try rowBuffer([1], rowByteCount: 1)
+    try encoder.write(Strip(format: .gray8, rows: rows.rows(count: 1)))
+    try encoder.endFrame()
+    let animation = GIFAnimation(width: 1, height: 1, frames: [GIFFrame(width: 1, height: 1, indices: [0])])
+    let frame = try Pixels.decode(animation.bytes).frames[0]
+    do {
+      try encoder.beginFrame(frame)
+      Issue.record("a second frame began")
+    } catch { #expect(error.code == .unsupported) }
+  }
+}

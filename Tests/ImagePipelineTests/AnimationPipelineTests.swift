@@ -1,0 +1,170 @@
+import ImageCodecs
+import ImagePipeline
+import TestSupport
+import Testing
+
+@Suite("Animations in the pipeline")
+struct AnimationPipelineTests {
+  private static func animation(seed: UInt64 = 11, frameCount: Int = 5) -> GIFAnimation {
+    var generator = SeededGenerator(seed: seed)
+    return GIFAnimation.random(&generator, frameCount: frameCount)
+  }
+
+  /// Configurations that use every stage.
+  private static let configurations = [
+    ProcessingConfiguration(),
+    ProcessingConfiguration(maxWidth: 13, rotation: 90),
+    ProcessingConfiguration(maxWidth: 17, exactResize: true),
+    ProcessingConfiguration(maxWidth: 60, maxHeight: 70, allowUpscale: true, pad: true, flipHorizontal: true),
+    ProcessingConfiguration(
+      maxWidth: 20, maxHeight: 10, resizeMode: .fill,
+      filters: [
+        Filter(name: "blur", intensity: 1, parameters: ["radius": 1]),
+        Filter(name: "vignette", intensity: 1, parameters: [:]),
+        Filter(name: "pixelate", intensity: 0.5, parameters: ["size": 3]),
+      ]),
+    ProcessingConfiguration(crop: Crop(unit: .fractions, x: 0.25, y: 0.25, width: 0.5, height: 0.5)),
+  ]
+
+  @Test("every frame looks as it does alone", arguments: configurations.indices, [1, 2, 3] as [UInt64])
+  func framesAlone(index: Int, seed: UInt64) throws {
+    let bytes = Self.animation(seed: seed).bytes
+    var configuration = Self.configurations[index]
+    configuration.preferredFormat = .png
+    // The first frame alone needs no canvas, and so no alpha.
+    let alone = try (1..<5).map { index in
+      configuration.frameIndex = FrameIndex(index)
+      let result = try process(bytes, configuration)
+      #expect(result.report.output.frameCount == 1)
+      return try Pixels.decode(result.bytes).planes[0]
+    }
+    (configuration.frameIndex, configuration.maxFrames) = (nil, 0)
+    for windowByteCount in [Int.max, 100] {
+      let (together, report) = try process(bytes, configuration, windowByteCount: windowByteCount)
+      let pixels = try Pixels.decode(together, frames: (0, 0))
+      #expect(pixels.frames.count == report.output.frameCount)
+      // Equal frames may have become one.
+      let shown = pixels.frameBytes
+      #expect(alone.allSatisfy { shown.contains($0) })
+      #expect(shown.dropFirst().allSatisfy { alone.contains($0) || $0 == shown[0] })
+      #expect(report.input.frameCount == 5 && report.input.playCount == 4 && report.messages == [])
+    }
+  }
+
+  @Test("a result has no more frames than max_frames, and a warning with their number")
+  func fewerFrames() throws {
+    let bytes = Self.animation().bytes
+    for count in [1, 2, 4] {
+      let configuration = ProcessingConfiguration(preferredFormat: .png, maxFrames: count)
+      let (result, report) = try process(bytes, configuration)
+      #expect(try Pixels.decode(result, frames: (0, 0)).frames.count <= count)
+      #expect(report.warnings.first { $0.code == .framesDropped }?.parameters == ["frames": "1"])
+    }
+    let (apng, _) = try process(bytes, ProcessingConfiguration(preferredFormat: .png, maxFrames: 0))
+    let stored = try Pixels.decode(apng, frames: (0, 0)).frames.count
+    let (_, report) = try process(apng, ProcessingConfiguration(preferredFormat: .png))
+    #expect(report.warnings.first { $0.code == .framesDropped }?.parameters == ["frames": "\(stored - 1)"])
+  }
+
+  @Test("a format that stores one frame gets the first one, with a warning", arguments: [OutputFormat.jpeg])
+  func stillFormat(format: OutputFormat) throws {
+    let bytes = Self.animation().bytes
+    let still = try process(bytes, ProcessingConfiguration(preferredFormat: format))
+    let asked = try process(bytes, ProcessingConfiguration(preferredFormat: format, maxFrames: 0))
+    #expect(still.bytes == asked.bytes)
+    #expect(asked.report.warnings.contains { $0.code == .framesDropped })
+  }
+
+  @Test(
+    "a still image is the same with and without max_frames", arguments: ["photo.png", "photo-420.jpg", "alpha.webp"])
+  func stillImage(name: String) throws {
+    let bytes = Fixture.bytes(name)
+    for format in [OutputFormat.png, .webp, .jpeg] {
+      let one = try process(bytes, ProcessingConfiguration(preferredFormat: format))
+      let all = try process(bytes, ProcessingConfiguration(preferredFormat: format, maxFrames: 0))
+      #expect(one.bytes == all.bytes)
+    }
+  }
+
+  @Test("a single frame of a GIF is a still image")
+  func singleFrame() throws {
+    let bytes = Self.animation(frameCount: 1).bytes
+    let (result, report) = try process(bytes, ProcessingConfiguration(preferredFormat: .png, maxFrames: 0))
+    #expect(!result.contains([UInt8]("acTL".utf8)) && report.output.frameCount == 1)
+    #expect(report.output.duration == nil && report.output.playCount == nil)
+  }
+
+  private static let refusals: [(ProcessingConfiguration, String)] = [
+    (ProcessingConfiguration(preferredFormat: .webp, maxBytes: 1000), "max_bytes"),
+    (ProcessingConfiguration(preferredFormat: .webp, targetSimilarity: 80), "target_similarity"),
+    (ProcessingConfiguration(preferredFormat: .png, png: PNGOptions(isInterlaced: true)), "png.interlaced"),
+  ]
+
+  @Test("fields that several frames do not have are refused", arguments: refusals.indices)
+  func refused(index: Int) {
+    var (configuration, field) = Self.refusals[index]
+    configuration.maxFrames = 0
+    let error = #expect(throws: PipelineError.self) { _ = try process(Self.animation().bytes, configuration) }
+    #expect(error?.code == .unservedField && error?.field == field)
+  }
+
+  @Test("a frame that an image lacks is an invalid field", arguments: ["photo.png", "photo-420.jpg"])
+  func missingFrame(name: String) {
+    let error = #expect(throws: PipelineError.self) {
+      _ = try process(Fixture.bytes(name), ProcessingConfiguration(frameIndex: FrameIndex(1)))
+    }
+    #expect(error?.code == .invalidField && error?.field == "frame_index")
+  }
+
+  @Test("renditions must select the same frames")
+  func renditions() throws {
+    let bytes = Self.animation().bytes
+    let animated = ProcessingConfiguration(preferredFormat: .png, maxFrames: 0)
+    let error = #expect(throws: PipelineError.self) {
+      _ = try process(bytes, [animated, ProcessingConfiguration(preferredFormat: .jpeg, maxFrames: 0)])
+    }
+    #expect(error?.code == .invalidField && error?.field == "max_frames")
+    var smaller = animated
+    smaller.maxWidth = 9
+    let (_, results) = try process(bytes, [animated, smaller])
+    for (configuration, result) in zip([animated, smaller], results) {
+      #expect(try result.get().bytes == process(bytes, configuration).bytes)
+    }
+  }
+
+  @Test("the work on all frames is limited")
+  func work() {
+    var limits = ImageLimits()
+    limits.maxWorkPixels = 1_000_000
+    let configuration = ProcessingConfiguration(
+      maxWidth: 500, maxHeight: 500, preferredFormat: .png, resizeMode: .stretch, allowUpscale: true, maxFrames: 0)
+    let error = #expect(throws: PipelineError.self) {
+      _ = try process(Self.animation(frameCount: 9).bytes, configuration, limits: limits)
+    }
+    #expect(error?.limit?.name == "max_work_pixels" && error?.limit?.value == 1_500_000)
+  }
+
+  @Test("memory does not grow with the number of frames, and stays within the plan")
+  func memory() throws {
+    let configuration = ProcessingConfiguration(maxWidth: 20, preferredFormat: .png, maxFrames: 0)
+    var peaks: [UInt64] = []
+    for frameCount in [20, 400] {
+      let frame = GIFFrame(width: 40, height: 40, indices: noiseSamples(1600).map { $0 & 7 })
+      let animation = GIFAnimation(
+        width: 40, height: 40,
+        frames: (0..<frameCount).map { index in
+          var frame = frame
+          frame.indices[index % 1600] ^= 1
+          return frame
+        })
+      var reader = ImageReader(limits: ImageLimits())
+      _ = try reader.push(animation.bytes.span.bytes, isLast: true)
+      let plan = try reader.plan(configuration)
+      let (_, report) = try process(animation.bytes, configuration, windowByteCount: 5000)
+      #expect(report.peakMemoryByteCount <= plan.workingSetByteCount)
+      peaks.append(report.peakMemoryByteCount)
+    }
+    // The spool takes blocks of 64 KiB, of which the longer animation needs more.
+    #expect(peaks[1] <= peaks[0] + 1 << 20)
+  }
+}
