@@ -106,6 +106,15 @@ static const format_row rows[] = {
         .name = "gif",
         .signatures = {SIGNATURE("GIF87a"), SIGNATURE("GIF89a")},
         .create_decoder = ccodecs_gif_decoder_create,
+        .encoder =
+            {
+                .create = ccodecs_gif_encoder_create,
+                .estimate = ccodecs_gif_encoder_estimate,
+                .largest = ccodecs_gif_encoder_max_bytes,
+                .pixels = PIXELS(GRAY8) | PIXELS(RGB8) | PIXELS(RGBA8),
+                .max_side = 65535,
+                .has_frames = true,
+            },
     },
     {
         .format = CCODECS_FORMAT_PSD,

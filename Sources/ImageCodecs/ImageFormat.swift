@@ -68,6 +68,8 @@ extension ImageFormat {
     package var optionGroup: OptionGroup?
     /// Whether the encoder applies `EncoderOptions.subsampling` to chroma.
     package var subsamplesChroma = false
+    /// Whether ORIGINAL keeps the format only for results with several frames.
+    package var isForAnimations = false
     /// Whether a result may fall back to JPEG or PNG when this encoder needs too much memory.
     ///
     /// The fallback is only used if the client did not require the format.
@@ -109,7 +111,9 @@ extension ImageFormat {
         handle: CCODECS_FORMAT_AVIF, usesLibraryThreads: true, hasSequences: true,
         output: Output(fileExtension: "avif", sizeCurve: .linear, subsamplesChroma: true, hasFallback: true))
     case .heic: Traits(handle: CCODECS_FORMAT_HEIC, usesLibraryThreads: true, hasSequences: true)
-    case .gif: Traits(handle: CCODECS_FORMAT_GIF)
+    case .gif:
+      Traits(
+        handle: CCODECS_FORMAT_GIF, output: Output(fileExtension: "gif", sizeCurve: nil, isForAnimations: true))
     case .bmp: Traits(handle: CCODECS_FORMAT_BMP)
     case .tga: Traits(handle: CCODECS_FORMAT_TGA)
     case .psd: Traits(handle: CCODECS_FORMAT_PSD)

@@ -167,4 +167,51 @@ struct AnimationPipelineTests {
     // The spool takes blocks of 64 KiB, of which the longer animation needs more.
     #expect(peaks[1] <= peaks[0] + 1 << 20)
   }
+
+  @Test("a GIF of few colors is a GIF of the same frames", arguments: 0..<20 as Range<UInt64>)
+  func exactGIF(seed: UInt64) throws {
+    var generator = SeededGenerator(seed: seed)
+    let animation = GIFAnimation.random(&generator, frameCount: Int.random(in: 2...6, using: &generator))
+    let configuration = ProcessingConfiguration(maxFrames: 0)
+    let (bytes, report) = try process(animation.bytes, configuration, windowByteCount: 30)
+    #expect(report.output.format == "gif" && report.messages == [])
+    let before = try Pixels.decode(animation.bytes, frames: (0, 0))
+    let after = try Pixels.decode(bytes, frames: (0, 0))
+    #expect(after.frames.count == report.output.frameCount)
+    #expect(after.frames.count == 1 || after.frames.allSatisfy { $0.playCount == 4 })
+    // Equal frames may have become one, and long ones several.
+    #expect(before.frameBytes.allSatisfy { after.frameBytes.contains($0) })
+    #expect(after.frameBytes.allSatisfy { before.frameBytes.contains($0) })
+    if after.frames.count > 1 {
+      #expect(after.frames.map(\.duration).reduce(0, +) == before.frames.map(\.duration).reduce(0, +))
+    }
+  }
+
+  @Test("one frame of a GIF stays a PNG or JPEG, unless a GIF is requested")
+  func stillGIF() throws {
+    let bytes = Fixture.bytes("photo.gif")
+    #expect(try process(bytes, ProcessingConfiguration()).report.output.format == "jpeg")
+    let (gif, report) = try process(bytes, ProcessingConfiguration(preferredFormat: .gif))
+    #expect(report.output.format == "gif" && report.output.frameCount == 1)
+    let (before, after) = (try Pixels.decode(bytes), try Pixels.decode(gif))
+    for (ours, theirs) in zip(after.mean, before.mean) { #expect(abs(ours - theirs) < 1) }
+  }
+
+  @Test("a GIF's first bytes leave before half of its animation arrived")
+  func streamedGIF() throws {
+    let noise = noiseSamples(1600).map { $0 & 7 }
+    let frames = (0..<20).map { index in
+      var frame = GIFFrame(width: 40, height: 40, indices: noise)
+      frame.indices[index] ^= 1
+      return frame
+    }
+    let bytes = GIFAnimation(width: 40, height: 40, frames: frames).bytes
+    var reader = ImageReader(limits: ImageLimits())
+    let consumed = try reader.push(bytes.span.bytes, isLast: false).consumedByteCount
+    let plan = try reader.plan(ProcessingConfiguration(maxFrames: 0))
+    var route = try ImageRoute(reader, plan: plan, cancellation: Cancellation())
+    var count = 0
+    _ = try route.push(bytes.span.bytes.extracting(consumed..<bytes.count / 2), isLast: false) { count += $0.byteCount }
+    #expect(count > 500)
+  }
 }

@@ -38,7 +38,7 @@ struct ExitStatusTests {
       words: ["colon", "Usage: image-worker process"]),
     Misuse(arguments: ["process", "a.jpg", "--out"], words: ["--out"]),
     Misuse(arguments: ["process", "a.jpg", "--out", "o", "--max-width", "wide"], words: ["--max-width", "wide"]),
-    Misuse(arguments: ["process", "a.jpg", "--out", "o", "--format", "gif"], words: ["--format", "gif", "avif"]),
+    Misuse(arguments: ["process", "a.jpg", "--out", "o", "--format", "bmp"], words: ["--format", "bmp", "avif"]),
     Misuse(arguments: ["process", "a.jpg", "--out", "o", "--filter", "blur=1,radius"], words: ["radius"]),
     Misuse(arguments: ["process", "a.jpg", "--out", "o", "--filter", "blur=much"], words: ["much"]),
     Misuse(arguments: ["inspect"], words: ["<file>"]),

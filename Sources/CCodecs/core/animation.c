@@ -7,10 +7,13 @@ static const uint64_t most_spooled = 1 << 20;
 /// The maximum number of compressed bytes without a spill directory.
 static const uint64_t most_unspilled = 32 << 20;
 
+uint64_t ccodecs_canvases_estimate(const ccodecs_encode_options *options) {
+  return 2 * ((uint64_t)options->width * options->height * ccodecs_encoder_channels(options) + 128);
+}
+
 uint64_t ccodecs_animation_estimate(const ccodecs_encode_options *options) {
-  const uint64_t canvas = (uint64_t)options->width * options->height * ccodecs_encoder_channels(options);
   const uint64_t spooled = options->spill.can_spill ? most_spooled : most_unspilled;
-  return 2 * (canvas + 128) + ccodecs_spool_charge(spooled, 0, &options->spill);
+  return ccodecs_canvases_estimate(options) + ccodecs_spool_charge(spooled, 0, &options->spill);
 }
 
 bool ccodecs_canvases_create(ccodecs_canvases *canvases, ccodecs_encoder *encoder) {
@@ -23,7 +26,6 @@ bool ccodecs_canvases_create(ccodecs_canvases *canvases, ccodecs_encoder *encode
   }
   canvases->current = ccodecs_allocate(encoder->budget, (size_t)byte_count);
   canvases->previous = ccodecs_allocate(encoder->budget, (size_t)byte_count);
-  encoder->spool.memory_most = most_spooled;
   return canvases->current != NULL && canvases->previous != NULL;
 }
 
@@ -98,6 +100,11 @@ bool ccodecs_frame_can_extend(const ccodecs_frame *frame, const ccodecs_frame *n
 
 static ccodecs_status no_room(ccodecs_encoder *encoder) {
   return ccodecs_encoder_fail(encoder, CCODECS_NO_MEMORY, "no room for the compressed frames");
+}
+
+void ccodecs_encoder_begin_spool(ccodecs_encoder *encoder) {
+  encoder->spool.memory_most = most_spooled;
+  encoder->is_spooling = true;
 }
 
 ccodecs_status ccodecs_encoder_spool(ccodecs_encoder *encoder, const uint8_t *bytes, size_t count) {

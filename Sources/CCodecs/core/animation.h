@@ -27,6 +27,9 @@ typedef struct ccodecs_canvases {
   uint32_t written; ///< Rows of `current`.
 } ccodecs_canvases;
 
+/// Returns the bytes that the canvases of an animation charge.
+uint64_t ccodecs_canvases_estimate(const ccodecs_encode_options *options);
+
 /// Returns the bytes that the canvases and the spool of an animation charge.
 uint64_t ccodecs_animation_estimate(const ccodecs_encode_options *options);
 
@@ -48,6 +51,9 @@ void ccodecs_canvases_destroy(ccodecs_canvases *canvases, ccodecs_budget *budget
 
 /// Returns whether `next`, which looks like `frame`, only makes `frame` last longer.
 bool ccodecs_frame_can_extend(const ccodecs_frame *frame, const ccodecs_frame *next);
+
+/// Begins to spool the result: ccodecs_encoder_read returns nothing before ccodecs_encoder_end_spool.
+void ccodecs_encoder_begin_spool(ccodecs_encoder *encoder);
 
 /// Appends compressed bytes to the spool of the encoder. Returns CCODECS_OK or records the failure.
 ccodecs_status ccodecs_encoder_spool(ccodecs_encoder *encoder, const uint8_t *bytes, size_t count);

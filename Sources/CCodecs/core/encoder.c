@@ -190,7 +190,7 @@ static size_t read_spool(ccodecs_encoder *encoder, uint8_t *buffer, size_t capac
 }
 
 size_t ccodecs_encoder_read(ccodecs_encoder *encoder, uint8_t *buffer, size_t capacity) {
-  if (encoder->methods->end_frame != NULL && encoder->options.has_frames && !encoder->is_spool_ready) {
+  if (encoder->is_spooling && !encoder->is_spool_ready) {
     return 0;
   }
   const size_t count = encoder->output.count < capacity ? encoder->output.count : capacity;

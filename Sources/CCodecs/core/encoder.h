@@ -26,6 +26,7 @@ struct ccodecs_encoder {
   ccodecs_encode_options options;
   ccodecs_bytes output;
   ccodecs_spool spool;                    ///< Of an animation: the compressed frames, which follow the output.
+  bool is_spooling;                       ///< The output waits for the end of the spool.
   bool is_spool_ready;                    ///< The spool may be read.
   uint64_t spool_offset;                  ///< Bytes of the spool that were read.
   uint32_t rows_left[CCODECS_MAX_PLANES]; ///< Rows of each plane of the frame that are not yet written.

@@ -11,6 +11,7 @@
 static const uint32_t most_units = UINT16_MAX;
 
 bool ccodecs_png_begin_animation(png_encoder *e) {
+  ccodecs_encoder_begin_spool(&e->base);
   return ccodecs_canvases_create(&e->canvases, &e->base);
 }
 

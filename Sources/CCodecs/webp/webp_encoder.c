@@ -195,6 +195,9 @@ ccodecs_encoder *ccodecs_webp_encoder_create(const ccodecs_encode_options *optio
       WebPConfigInit(&e->config) && charge <= SIZE_MAX && ccodecs_budget_charge(budget, (size_t)charge)) {
     e->charged = (size_t)charge;
     configure(e);
+    if (options->has_frames) {
+      ccodecs_encoder_begin_spool(&e->base);
+    }
     if (options->has_frames ? ccodecs_canvases_create(&e->canvases, &e->base) : WebPPictureAlloc(&e->image)) {
       return &e->base;
     }

@@ -4,10 +4,13 @@ internal import ImageCodecs
 /// The file format of a result.
 package enum OutputFormat: String, Sendable, Hashable, FieldChoice {
   /// The format of the input if it can be encoded; otherwise PNG for an image with alpha and JPEG for one without.
+  ///
+  /// One frame of a GIF is no GIF.
   case original
   case jpeg, png, webp
   /// AVIF; a request for it is rejected if the encoder was not built in.
   case avif
+  case gif
 
   /// Other accepted spellings.
   package static let synonyms: [String: OutputFormat] = ["jpg": .jpeg]
@@ -20,6 +23,7 @@ package enum OutputFormat: String, Sendable, Hashable, FieldChoice {
     case .png: .png
     case .webp: .webp
     case .avif: .avif
+    case .gif: .gif
     }
   }
 }

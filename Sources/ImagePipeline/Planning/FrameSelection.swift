@@ -87,7 +87,7 @@ extension ImageReader {
       var next = try FrameSelection(configuration, of: header)
       if next != .first { try select(next) }
       if next.isAnimation, let header = self.header {
-        let format = Plan.format(header: header, configuration: configuration)
+        let format = Plan.format(header: header, configuration: configuration, isAnimation: true)
         if format.storesFrames {
           try FrameSelection.checkFields(configuration, format: format)
         } else {

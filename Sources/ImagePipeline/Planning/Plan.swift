@@ -133,7 +133,7 @@ package struct Plan: Sendable, Hashable {
     let isPassed = !changesPixels && !mergesPlanes && (header.profileByteCount == 0 || isGray)
     var options = try Self.encoder(
       header: header, outputSize: framing.canvasSize, configuration: configuration,
-      colorFormat: isPassed ? nil : colorFormat)
+      colorFormat: isPassed ? nil : colorFormat, isAnimation: frames.isAnimation)
     options.hasFrames = frames.isAnimation
     options.spill = frames.isAnimation ? spill : nil
     encoder = options
@@ -163,9 +163,10 @@ package struct Plan: Sendable, Hashable {
   /// Chooses the options of the encoder.
   /// - `colorFormat`: The pixel format that filters, color conversion and padding need; `nil` if there are none.
   private static func encoder(
-    header: ImageHeader, outputSize: PixelSize, configuration: ProcessingConfiguration, colorFormat: PixelFormat?
+    header: ImageHeader, outputSize: PixelSize, configuration: ProcessingConfiguration, colorFormat: PixelFormat?,
+    isAnimation: Bool
   ) throws(PipelineError) -> EncoderOptions {
-    let format = format(header: header, configuration: configuration)
+    let format = format(header: header, configuration: configuration, isAnimation: isAnimation)
     guard format.isEncodable else {
       throw PipelineError(
         .unservedField, "this worker was built without the encoder for \(format.rawValue); request another format",
@@ -183,9 +184,12 @@ package struct Plan: Sendable, Hashable {
   }
 
   /// Returns the file format of the result.
-  static func format(header: ImageHeader, configuration: ProcessingConfiguration) -> ImageFormat {
-    configuration.preferredFormat?.imageFormat
-      ?? (header.format.isEncodable ? header.format : header.hasAlpha ? .png : .jpeg)
+  /// - `isAnimation`: Whether the result may have several frames.
+  static func format(
+    header: ImageHeader, configuration: ProcessingConfiguration, isAnimation: Bool = false
+  ) -> ImageFormat {
+    let isKept = header.format.isEncodable && (isAnimation || header.format.traits.output?.isForAnimations != true)
+    return configuration.preferredFormat?.imageFormat ?? (isKept ? header.format : header.hasAlpha ? .png : .jpeg)
   }
 
   /// Returns the input format of the encoder: the closest to the decoder's output that `format` supports.

@@ -16,7 +16,7 @@ const groups = [
   { title: "More", pattern: /./, isClosed: true },
 ];
 
-const acronyms = { jpeg: "JPEG", png: "PNG", webp: "WebP", avif: "AVIF", jxl: "JPEG XL", heic: "HEIC" };
+const acronyms = { jpeg: "JPEG", png: "PNG", webp: "WebP", avif: "AVIF", gif: "GIF", jxl: "JPEG XL", heic: "HEIC" };
 
 /** A name of the contract for people: "max_width" becomes "Max width". */
 export function label(name) {

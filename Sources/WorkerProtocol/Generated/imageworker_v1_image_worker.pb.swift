@@ -33,6 +33,7 @@ public nonisolated enum Imageworker_V1_OutputFormat: SwiftProtobuf.Enum, Swift.C
   case png // = 3
   case webp // = 4
   case avif // = 5
+  case gif // = 6
   case UNRECOGNIZED(Int)
 
   public init() {
@@ -47,6 +48,7 @@ public nonisolated enum Imageworker_V1_OutputFormat: SwiftProtobuf.Enum, Swift.C
     case 3: self = .png
     case 4: self = .webp
     case 5: self = .avif
+    case 6: self = .gif
     default: self = .UNRECOGNIZED(rawValue)
     }
   }
@@ -59,6 +61,7 @@ public nonisolated enum Imageworker_V1_OutputFormat: SwiftProtobuf.Enum, Swift.C
     case .png: return 3
     case .webp: return 4
     case .avif: return 5
+    case .gif: return 6
     case .UNRECOGNIZED(let i): return i
     }
   }
@@ -71,6 +74,7 @@ public nonisolated enum Imageworker_V1_OutputFormat: SwiftProtobuf.Enum, Swift.C
     .png,
     .webp,
     .avif,
+    .gif,
   ]
 
 }
@@ -1622,7 +1626,7 @@ public nonisolated struct Imageworker_V1_StageTimings: Sendable {
 fileprivate nonisolated let _protobuf_package = "imageworker.v1"
 
 nonisolated extension Imageworker_V1_OutputFormat: SwiftProtobuf._ProtoNameProviding {
-  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{2}\0OUTPUT_FORMAT_UNSPECIFIED\0\u{1}OUTPUT_FORMAT_ORIGINAL\0\u{1}OUTPUT_FORMAT_JPEG\0\u{1}OUTPUT_FORMAT_PNG\0\u{1}OUTPUT_FORMAT_WEBP\0\u{1}OUTPUT_FORMAT_AVIF\0")
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{2}\0OUTPUT_FORMAT_UNSPECIFIED\0\u{1}OUTPUT_FORMAT_ORIGINAL\0\u{1}OUTPUT_FORMAT_JPEG\0\u{1}OUTPUT_FORMAT_PNG\0\u{1}OUTPUT_FORMAT_WEBP\0\u{1}OUTPUT_FORMAT_AVIF\0\u{1}OUTPUT_FORMAT_GIF\0")
 }
 
 nonisolated extension Imageworker_V1_ResizeMode: SwiftProtobuf._ProtoNameProviding {

@@ -24,8 +24,8 @@ enum ResultPlace: Sendable {
       self = .file(path, format)
     } else {
       throw ValidationError(
-        "--out is \(out); results cannot have this format. Name a file that ends with .jpg, .png, .webp or .avif, or a "
-          + "directory.")
+        "--out is \(out); results cannot have this format. Name a file that ends with .jpg, .png, .webp, .avif or "
+          + ".gif, or a directory.")
     }
     if !isSingle { throw ValidationError("--out is \(out), and there are several results; name a directory.") }
   }

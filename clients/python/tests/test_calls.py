@@ -84,7 +84,7 @@ def test_fields_have_the_names_and_values_of_the_contract() -> None:
         assert not fields.HasField("max_height")
         for error, text, values in [
                 (TypeError, "max_widht is not a field; the fields are max_width", {"max_widht": 1}),
-                (ValueError, "preferred_format is 'gif'; it must be one of original, jpeg", {"preferred_format": "gif"}),
+                (ValueError, "preferred_format is 'bmp'; it must be one of original, jpeg", {"preferred_format": "bmp"}),
                 (TypeError, r"filters\[0\].nam is not a field", {"filters": [{"nam": "blur"}]}),
                 (TypeError, "crop must be a dictionary", {"crop": 3}), (TypeError, "filters must be a list", {"filters": "a"}),
                 (TypeError, "crop.x: ", {"crop": {"x": "1"}}), (ValueError, "max_width: ", {"max_width": -1})]:

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Literal, TypedDict
 
 
-OutputFormat = Literal["original", "jpeg", "png", "webp", "avif"]
+OutputFormat = Literal["original", "jpeg", "png", "webp", "avif", "gif"]
 
 
 ResizeMode = Literal["fit", "fill", "stretch"]

@@ -16,6 +16,7 @@ class OutputFormat(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     OUTPUT_FORMAT_PNG: _ClassVar[OutputFormat]
     OUTPUT_FORMAT_WEBP: _ClassVar[OutputFormat]
     OUTPUT_FORMAT_AVIF: _ClassVar[OutputFormat]
+    OUTPUT_FORMAT_GIF: _ClassVar[OutputFormat]
 
 class ResizeMode(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     __slots__ = ()
@@ -105,6 +106,7 @@ OUTPUT_FORMAT_JPEG: OutputFormat
 OUTPUT_FORMAT_PNG: OutputFormat
 OUTPUT_FORMAT_WEBP: OutputFormat
 OUTPUT_FORMAT_AVIF: OutputFormat
+OUTPUT_FORMAT_GIF: OutputFormat
 RESIZE_MODE_UNSPECIFIED: ResizeMode
 RESIZE_MODE_FIT: ResizeMode
 RESIZE_MODE_FILL: ResizeMode

@@ -1,0 +1,348 @@
+// GIF encoding: palettes of our own (palette.h), codes of our own (gif_lzw.h), and of each frame the rectangle that
+// changed.
+//
+// A frame is written once the next one is known to differ from it, so the output leaves while later frames arrive.
+// Pixels that did not change are transparent, so that dithering does not move. Frames share a palette as long as it
+// represents their new colors about as well as those it was chosen for; a palette without error is kept only for colors
+// that it has.
+//
+// A pixel can become transparent only if a frame is cleared. Then the pending frame is encoded once more, as the whole
+// canvas, which is cleared after it.
+//
+// Source: GIF89a.
+
+#include "../core/animation.h"
+#include "../palette/palette.h"
+#include "gif_format.h"
+#include "gif_lzw.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { DISPOSAL_KEEP = 1, DISPOSAL_CLEAR = 2, OPAQUE = 128 };
+
+/// The maximum of a frame's duration in hundredths of a second.
+static const uint32_t most_delay = UINT16_MAX;
+/// A palette serves other frames if its mean squared error for their colors is at most this much, in the units of
+/// ccodecs_palette_error, or at most twice that for the colors it was chosen for.
+static const double fine_error = 100;
+
+typedef struct gif_encoder {
+  ccodecs_encoder base;
+  ccodecs_canvases canvases;
+  ccodecs_palette_histogram *histogram;
+  ccodecs_palette palette;
+  ccodecs_palette_mapper *mapper; ///< Maps to the palette; NULL before the first frame.
+  double palette_error;           ///< For the colors that the palette was chosen for.
+  ccodecs_palette first_palette;  ///< The global one.
+  bool is_global;                 ///< The palette is the first one.
+  uint8_t *indices;               ///< A row.
+  uint8_t *kept;                  ///< A row of the transparent index.
+  gif_lzw lzw;
+  ccodecs_bytes compressed; ///< The pending frame, from its descriptor on.
+  ccodecs_frame pending;
+  bool has_pending;
+  bool has_begun;      ///< The header was written.
+  uint8_t disposal;    ///< Of the pending frame.
+  int32_t transparent; ///< The transparent index of the pending frame; -1 for none.
+  double excess;       ///< Hundredths of a second by which the frames so far are too short in the file.
+} gif_encoder;
+
+// MARK: Palettes
+
+static const uint8_t *pixel_at(const gif_encoder *e, const uint8_t *canvas, uint32_t x, uint32_t y) {
+  return canvas + y * e->canvases.row_bytes + x * e->canvases.pixel_bytes;
+}
+
+/// Counts the colors of a part of a canvas, except pixels that equal those of `before` if it is not NULL.
+static void count_colors(gif_encoder *e, const uint8_t *canvas, const uint8_t *before, ccodecs_rectangle part) {
+  const size_t size = e->canvases.pixel_bytes;
+  ccodecs_palette_histogram_clear(e->histogram);
+  for (uint32_t y = part.top; y < part.top + part.height; y++) {
+    const uint8_t *row = pixel_at(e, canvas, part.left, y);
+    const uint8_t *other = before == NULL ? NULL : pixel_at(e, before, part.left, y);
+    for (uint32_t x = 0; x < part.width;) {
+      uint32_t end = x;
+      while (end < part.width && (other == NULL || memcmp(row + end * size, other + end * size, size) != 0)) {
+        end++;
+      }
+      ccodecs_palette_histogram_add(e->histogram, row + x * size, (uint32_t)size, end - x);
+      for (x = end; x < part.width && memcmp(row + x * size, other + x * size, size) == 0;) {
+        x++;
+      }
+    }
+  }
+}
+
+/// Chooses a palette for the counted colors.
+static ccodecs_status choose_palette(gif_encoder *e) {
+  ccodecs_palette_mapper_destroy(e->mapper);
+  e->mapper = NULL;
+  ccodecs_status status = ccodecs_palette_build(e->histogram, CCODECS_PALETTE_MAX_COLORS, &e->palette);
+  status = status == CCODECS_OK ? ccodecs_palette_error(e->histogram, &e->palette, &e->palette_error) : status;
+  e->is_global = !e->has_pending && !e->has_begun;
+  if (e->is_global) {
+    e->first_palette = e->palette;
+  }
+  return status == CCODECS_OK
+             ? ccodecs_palette_mapper_create(&e->palette, e->base.options.width, e->base.budget, &e->mapper)
+             : status;
+}
+
+/// Makes sure that the palette represents a part of a canvas.
+static ccodecs_status settle_palette(
+    gif_encoder *e, const uint8_t *canvas, const uint8_t *before, ccodecs_rectangle part) {
+  count_colors(e, canvas, before, part);
+  if (e->mapper == NULL) {
+    return choose_palette(e);
+  }
+  double error;
+  const ccodecs_status status = ccodecs_palette_error(e->histogram, &e->palette, &error);
+  const double most = e->palette.is_exact ? 0 : fmax(fine_error, 2 * e->palette_error);
+  return status != CCODECS_OK || error <= most ? status : choose_palette(e);
+}
+
+// MARK: Frames
+
+/// Returns the number of bits of a palette's indices.
+static uint32_t index_bits(const ccodecs_palette *palette) {
+  uint32_t bits = 1;
+  while (1u << bits < palette->count) {
+    bits++;
+  }
+  return bits;
+}
+
+static bool append(gif_encoder *e, ccodecs_bytes *bytes, const uint8_t *source, size_t count) {
+  return ccodecs_bytes_append(bytes, source, count, e->base.budget);
+}
+
+/// Appends a color table, whose size is a power of two.
+static bool append_table(gif_encoder *e, ccodecs_bytes *bytes, const ccodecs_palette *palette) {
+  uint8_t table[3 * CCODECS_PALETTE_MAX_COLORS] = {0};
+  for (uint32_t i = 0; i < palette->count; i++) {
+    memcpy(table + 3 * i, palette->colors[i], 3);
+  }
+  return append(e, bytes, table, (size_t)3 << index_bits(palette));
+}
+
+static bool append_descriptor(gif_encoder *e, ccodecs_rectangle part) {
+  uint8_t descriptor[10] = {0x2C};
+  ccodecs_put_le16(descriptor + 1, part.left);
+  ccodecs_put_le16(descriptor + 3, part.top);
+  ccodecs_put_le16(descriptor + 5, part.width);
+  ccodecs_put_le16(descriptor + 7, part.height);
+  descriptor[9] = e->is_global ? 0 : (uint8_t)(0x80 | (index_bits(&e->palette) - 1));
+  return append(e, &e->compressed, descriptor, sizeof descriptor) &&
+         (e->is_global || append_table(e, &e->compressed, &e->palette));
+}
+
+/// Compresses a part of a canvas, which becomes the pending frame. Pixels that equal those of `before` are transparent,
+/// if it is not NULL.
+static ccodecs_status compress_part(
+    gif_encoder *e, const uint8_t *canvas, const uint8_t *before, ccodecs_rectangle part) {
+  ccodecs_status status = settle_palette(e, canvas, before, part);
+  if (status != CCODECS_OK) {
+    return status;
+  }
+  ccodecs_bytes_take(&e->compressed, e->compressed.count);
+  e->transparent = e->palette.transparent;
+  e->disposal = DISPOSAL_KEEP;
+  if (!append_descriptor(e, part)) {
+    return CCODECS_NO_MEMORY;
+  }
+  const uint32_t bits = index_bits(&e->palette);
+  ccodecs_gif_lzw_begin(&e->lzw, bits < 2 ? 2 : bits, &e->compressed, e->base.budget);
+  ccodecs_palette_mapper_begin(e->mapper);
+  memset(e->kept, e->palette.transparent < 0 ? 0 : e->palette.transparent, part.width);
+  for (uint32_t y = part.top; y < part.top + part.height; y++) {
+    ccodecs_palette_previous previous = {.indices = e->kept};
+    if (before != NULL) {
+      previous.pixels = pixel_at(e, before, part.left, y);
+    }
+    ccodecs_palette_mapper_map(
+        e->mapper, pixel_at(e, canvas, part.left, y), (uint32_t)e->canvases.pixel_bytes, part.width,
+        before == NULL ? NULL : &previous, e->indices);
+    ccodecs_gif_lzw_write(&e->lzw, e->indices, part.width);
+  }
+  return ccodecs_gif_lzw_end(&e->lzw) ? CCODECS_OK : CCODECS_NO_MEMORY;
+}
+
+/// Writes what precedes the frames. Source: GIF89a, and Netscape's application extension.
+static bool write_beginning(gif_encoder *e, bool is_animation) {
+  const ccodecs_encode_options *options = &e->base.options;
+  const uint32_t plays = e->pending.play_count;
+  uint8_t screen[13] = {'G', 'I', 'F', '8', '9', 'a'};
+  ccodecs_put_le16(screen + 6, options->width);
+  ccodecs_put_le16(screen + 8, options->height);
+  screen[10] = (uint8_t)(0x80 | 0x70 | (index_bits(&e->first_palette) - 1));
+  uint8_t loop[19] = "\x21\xFF\x0BNETSCAPE2.0\x03\x01";
+  const uint32_t repeats = plays == 0 ? 0 : plays - 1;
+  ccodecs_put_le16(loop + 16, repeats < UINT16_MAX ? repeats : UINT16_MAX);
+  e->has_begun = true;
+  return append(e, &e->base.output, screen, sizeof screen) && append_table(e, &e->base.output, &e->first_palette) &&
+         (!is_animation || plays == 1 || append(e, &e->base.output, loop, sizeof loop));
+}
+
+/// Returns the duration of the pending frame in hundredths of a second, rounded so that the errors of all frames do not
+/// add up.
+static uint64_t pending_delay(gif_encoder *e) {
+  const ccodecs_frame *frame = &e->pending;
+  if (frame->duration_divisor == 0) {
+    return 0;
+  }
+  const double exact = frame->duration * 100.0 / frame->duration_divisor + e->excess;
+  const double rounded = fmax(0, round(exact));
+  e->excess = exact - rounded;
+  return (uint64_t)rounded;
+}
+
+/// Writes the pending frame. One that lasts longer than the format can specify is repeated, which changes nothing.
+static ccodecs_status flush_pending(gif_encoder *e, bool is_animation) {
+  if (!e->has_begun && !write_beginning(e, is_animation)) {
+    return CCODECS_NO_MEMORY;
+  }
+  uint64_t left = is_animation ? pending_delay(e) : 0;
+  do {
+    const uint32_t delay = left < most_delay ? (uint32_t)left : most_delay;
+    left -= delay;
+    uint8_t control[8] = {0x21, 0xF9, 4, (uint8_t)(e->disposal << 2 | (e->transparent >= 0))};
+    ccodecs_put_le16(control + 4, delay);
+    control[6] = (uint8_t)(e->transparent >= 0 ? e->transparent : 0);
+    e->base.stored_frames++;
+    if (!append(e, &e->base.output, control, sizeof control) ||
+        !append(e, &e->base.output, ccodecs_bytes_start(&e->compressed), e->compressed.count)) {
+      return CCODECS_NO_MEMORY;
+    }
+  } while (left > 0);
+  e->has_pending = false;
+  return CCODECS_OK;
+}
+
+/// Returns whether a pixel of the current frame is transparent that was not in the previous one.
+static bool needs_clearing(const gif_encoder *e, ccodecs_rectangle part) {
+  if (e->canvases.pixel_bytes != 4) {
+    return false;
+  }
+  for (uint32_t y = part.top; y < part.top + part.height; y++) {
+    const uint8_t *now = pixel_at(e, e->canvases.current, part.left, y);
+    const uint8_t *before = pixel_at(e, e->canvases.previous, part.left, y);
+    for (size_t x = 0; x < part.width; x++) {
+      if (now[4 * x + 3] < OPAQUE && before[4 * x + 3] >= OPAQUE) {
+        return true;
+      }
+    }
+  }
+  return false;
+}
+
+/// Writes the pending frame and compresses the current one, of which `part` changed.
+static ccodecs_status advance(gif_encoder *e, ccodecs_rectangle part) {
+  const ccodecs_rectangle whole = {.width = e->base.options.width, .height = e->base.options.height};
+  const bool is_cleared = needs_clearing(e, part);
+  ccodecs_status status = CCODECS_OK;
+  if (is_cleared) {
+    status = compress_part(e, e->canvases.previous, NULL, whole);
+    e->disposal = DISPOSAL_CLEAR;
+  }
+  status = status == CCODECS_OK ? flush_pending(e, true) : status;
+  if (status != CCODECS_OK) {
+    return status;
+  }
+  return is_cleared ? compress_part(e, e->canvases.current, NULL, whole)
+                    : compress_part(e, e->canvases.current, e->canvases.previous, part);
+}
+
+static ccodecs_status begin_frame(ccodecs_encoder *base) {
+  ((gif_encoder *)base)->canvases.written = 0;
+  return CCODECS_OK;
+}
+
+static ccodecs_status write(ccodecs_encoder *base, const ccodecs_rows *rows) {
+  ccodecs_canvases_write(&((gif_encoder *)base)->canvases, rows);
+  return CCODECS_OK;
+}
+
+static ccodecs_status end_frame(ccodecs_encoder *base) {
+  gif_encoder *e = (gif_encoder *)base;
+  const ccodecs_rectangle whole = {.width = base->options.width, .height = base->options.height};
+  ccodecs_status status;
+  if (e->has_pending) {
+    ccodecs_rectangle part = ccodecs_canvases_changes(&e->canvases, &base->options);
+    if (part.width == 0 && ccodecs_frame_can_extend(&e->pending, &base->frame)) {
+      e->pending.duration += base->frame.duration;
+      return CCODECS_OK;
+    }
+    part.width = part.width > 0 ? part.width : 1;
+    part.height = part.height > 0 ? part.height : 1;
+    status = advance(e, part);
+  } else {
+    status = compress_part(e, e->canvases.current, NULL, whole);
+  }
+  e->pending = base->frame;
+  e->has_pending = true;
+  ccodecs_canvases_advance(&e->canvases);
+  return status;
+}
+
+static ccodecs_status finish(ccodecs_encoder *base) {
+  gif_encoder *e = (gif_encoder *)base;
+  const ccodecs_status status = flush_pending(e, e->has_begun);
+  const uint8_t trailer = 0x3B;
+  return status == CCODECS_OK && !append(e, &base->output, &trailer, 1) ? CCODECS_NO_MEMORY : status;
+}
+
+// MARK: Lifetime
+
+static void destroy(ccodecs_encoder *base) {
+  gif_encoder *e = (gif_encoder *)base;
+  ccodecs_budget *budget = base->budget;
+  ccodecs_palette_mapper_destroy(e->mapper);
+  ccodecs_palette_histogram_destroy(e->histogram);
+  ccodecs_canvases_destroy(&e->canvases, budget);
+  ccodecs_free(budget, e->indices);
+  ccodecs_free(budget, e->kept);
+  ccodecs_bytes_free(&e->compressed, budget);
+  ccodecs_bytes_free(&base->output, budget);
+  ccodecs_free(budget, e);
+}
+
+/// Returns the maximum size of a frame: codes of 12 bits, one for each index, and clear codes.
+static uint64_t most_frame_bytes(const ccodecs_encode_options *options) {
+  const uint64_t pixels = (uint64_t)options->width * options->height;
+  return pixels * 3 / 2 + pixels / 100 + 2048;
+}
+
+uint64_t ccodecs_gif_encoder_max_bytes(const ccodecs_encode_options *options) {
+  return most_frame_bytes(options) + 1024;
+}
+
+uint64_t ccodecs_gif_encoder_estimate(const ccodecs_encode_options *options) {
+  // A compressed frame is pending while the one before is in the output, both in blocks that grow by half.
+  return sizeof(gif_encoder) + ccodecs_canvases_estimate(options) + CCODECS_PALETTE_HISTOGRAM_BYTES +
+         CCODECS_PALETTE_BUILD_BYTES + CCODECS_PALETTE_MAPPER_BYTES +
+         (uint64_t)options->width * (CCODECS_PALETTE_MAPPER_PIXEL_BYTES + 2) + most_frame_bytes(options) * 5 + 8 * 128;
+}
+
+ccodecs_encoder *ccodecs_gif_encoder_create(const ccodecs_encode_options *options, ccodecs_budget *budget) {
+  static const ccodecs_encoder_methods methods = {
+      .begin_frame = begin_frame, .write = write, .end_frame = end_frame, .finish = finish, .destroy = destroy};
+  gif_encoder *e = ccodecs_allocate(budget, sizeof *e);
+  if (e == NULL) {
+    return NULL;
+  }
+  memset(e, 0, sizeof *e);
+  ccodecs_encoder_init(&e->base, &methods, options, budget);
+  e->transparent = -1;
+  e->indices = ccodecs_allocate(budget, options->width);
+  e->kept = ccodecs_allocate(budget, options->width);
+  // Frames that store only what changed need a transparent index.
+  const ccodecs_palette_transparency transparency =
+      options->has_frames ? CCODECS_PALETTE_RESERVED : CCODECS_PALETTE_BINARY;
+  if (e->indices != NULL && e->kept != NULL && ccodecs_canvases_create(&e->canvases, &e->base) &&
+      ccodecs_palette_histogram_create(transparency, budget, &e->histogram) == CCODECS_OK) {
+    return &e->base;
+  }
+  destroy(&e->base);
+  return NULL;
+}

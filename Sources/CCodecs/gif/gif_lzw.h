@@ -1,0 +1,38 @@
+// Lempel-Ziv-Welch encoding of GIF frames, in sub-blocks. Private to the GIF encoder.
+//
+// Source: Welch, "A Technique for High-Performance Data Compression", 1984; GIF89a, appendix F.
+
+#ifndef CCODECS_GIF_LZW_H
+#define CCODECS_GIF_LZW_H
+
+#include "../memory/bytes.h"
+
+enum { GIF_LZW_SLOTS = 1 << 13 };
+
+/// The dictionary and the unwritten bits.
+typedef struct gif_lzw {
+  ccodecs_bytes *output;
+  ccodecs_budget *budget;
+  uint32_t least_bits; ///< Bits per index, at least 2.
+  uint32_t code_bits;
+  uint32_t next_code;
+  uint32_t prefix; ///< The code of the string so far, or GIF_LZW_NONE.
+  uint64_t bits;
+  uint32_t bit_count;
+  uint8_t block[256]; ///< A sub-block, after its size.
+  uint32_t block_count;
+  bool has_failed;               ///< The budget is exhausted.
+  uint32_t keys[GIF_LZW_SLOTS];  ///< Prefix and suffix of a string, plus one; 0 for a free slot.
+  uint16_t codes[GIF_LZW_SLOTS]; ///< The string's code.
+} gif_lzw;
+
+/// Begins the data of a frame whose indices have `least_bits` bits, 2 to 8, and appends it to `output`.
+void ccodecs_gif_lzw_begin(gif_lzw *z, uint32_t least_bits, ccodecs_bytes *output, ccodecs_budget *budget);
+
+/// Encodes indices.
+void ccodecs_gif_lzw_write(gif_lzw *z, const uint8_t *indices, size_t count);
+
+/// Ends the data. Returns false if the budget was exhausted.
+bool ccodecs_gif_lzw_end(gif_lzw *z);
+
+#endif
