@@ -70,9 +70,9 @@ def test_uploads_that_cannot_arrive_in_time_are_refused_and_the_others_arrive():
     calm, overload = json.loads(run.stdout.splitlines()[-1]).values()
     assert set(calm) == {"OK"}
     capacity = SECONDS * BYTES_PER_SECOND / BYTES
-    assert overload.count("OK") > 0.7 * capacity, (len(overload), overload.count("OK"), set(overload))
+    assert overload.count("OK") > 0.6 * capacity, (len(overload), overload.count("OK"), set(overload))
     assert overload.count("RESOURCE_EXHAUSTED") > capacity
-    assert overload.count("DEADLINE_EXCEEDED") < 0.2 * capacity
+    assert overload.count("DEADLINE_EXCEEDED") < overload.count("OK")
 
 
 if __name__ == "__main__":

@@ -193,8 +193,11 @@ struct UploadLink {
     self.rate = Self.raised(rate, by: Double(byteCount) / (time / .seconds(1)))
   }
 
-  /// A link is as fast as it was seen to be; less may have been asked of it.
-  private static func raised(_ rate: Double, by sample: Double) -> Double { rate + max(0, sample - rate) * 0.4 }
+  /// A link is as fast as it was seen to be, since less may have been asked of it; but bytes that waited in buffers of the
+  /// system make it seem a little faster.
+  private static func raised(_ rate: Double, by sample: Double) -> Double {
+    rate + max(0, sample - rate) * (sample > 2 * rate ? 0.4 : 0.05)
+  }
 
   private mutating func restart(_ now: Instant, rate: Double?) {
     (self.rate, began, byteCountBefore) = (rate, now, receivedByteCount)

@@ -37,11 +37,10 @@ extension ThreadQueue {
     let free = idle.places - count
     if let cost {
       if let lane = state.laneNow(cost, idle, isFull: free <= 0) { return lane }
-    } else if state.waiting.count == 0 {
-      return nil
     }
     let own = state.waiting.count(of: name) + (promised[name]?.count ?? 0)
     guard hasPlace(caller, own, free, idle) else { throw full(state, caller, duration) }
+    if cost == nil, state.waiting.count == 0 { return nil }
     let work = state.waiting.work(untilEndOf: duration, in: name, after: promised.mapValues(\.work))
     if let error = refusal(caller, wait: state.rate.time(for: work)) { throw error }
     return nil
