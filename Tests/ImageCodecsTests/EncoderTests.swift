@@ -159,7 +159,7 @@ struct EncoderTests {
     }
     #expect(code(.jpeg, .rgba8) == .unsupported)
     #expect(code(.png, .ycc8) == .unsupported)
-    #expect(code(.gif, .rgb8) == .unsupported)
+    #expect(code(.bmp, .rgb8) == .unsupported)
     #expect(code(.jpeg, .rgb8, width: 65501) == .limitExceeded)
     #expect(code(.webp, .rgb8, width: 16384) == .limitExceeded)
     #expect(code(.jpeg, .rgb8, quality: 0) == .misuse)

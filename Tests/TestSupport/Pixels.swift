@@ -36,16 +36,22 @@ package struct Pixels: Equatable, Sendable {
     let layout = try decoder.start(
       scale: scale, toleratesTruncation: toleratesTruncation, toleratesDamage: toleratesDamage,
       maySkipSmoothing: maySkipSmoothing, returnsRGB: returnsRGB)
+    var isInFrame = false
     var pixels = Pixels(format: layout.format, layout: layout.planes, planes: layout.planes.map { _ in [] })
     while true {
       let progress = try decoder.read(windows.current, isLast: windows.isLast)
       windows.consume(progress.consumedByteCount)
       switch progress.value {
       case .needsInput: windows.advance()
-      case .stripReady: decoder.withStrip { strip in pixels.append(strip) }
-      case .frameDone: pixels.frames.append(decoder.frame)
-      case .done:
+      case .stripReady:
+        decoder.withStrip { strip in pixels.append(strip) }
+        isInFrame = true
+      case .frameDone:
         pixels.frames.append(decoder.frame)
+        isInFrame = false
+      case .done:
+        // A tolerated end between two frames leaves no rows of the next one.
+        if isInFrame { pixels.frames.append(decoder.frame) }
         pixels.warnings = decoder.header.warnings
         pixels.damagedRow = decoder.header.damagedRow
         return pixels
