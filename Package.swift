@@ -299,7 +299,7 @@ let targets: [Target] = [
     name: "AdmissionTests", dependencies: ["Admission", "ImagePipeline", "TestSupport", "WorkThreads"],
     swiftSettings: strictSwift),
   .testTarget(
-    name: "ResultCacheTests", dependencies: ["ResultCache", "TestSupport", logging], swiftSettings: strictSwift),
+    name: "ResultCacheTests", dependencies: ["ResultCache", "TestSupport", logging, system], swiftSettings: strictSwift),
   // The built program, as a shell sees it, and its declarations.
   .testTarget(
     name: "ImageWorkerCommandTests",

@@ -29,6 +29,7 @@ struct WarningTests {
       .largerThanImage(byteCount: 20, imageByteCount: 9, note: ""), .largerThanImage,
       ["bytes": "20", "image_bytes": "9"]
     ),
+    (.droppedFrames(11, isMinimum: true), .framesDropped, ["frames": "11"]),
     (.changedFormat("webp", planned: "avif"), .formatChanged, ["format": "webp", "planned_format": "avif"]),
   ]
 

@@ -258,20 +258,6 @@ struct ImageJobTests {
     #expect(previews[0] == previews[1] && !previews[0].isEmpty)
   }
 
-  @Test("a preview of more than may be buffered is sent whole")
-  func largePreview() async throws {
-    var environment = try environment()
-    environment.maxPreviewSide = 900
-    let run = Run(environment)
-    let noise = Array("P6 900 700 255\n".utf8) + noiseSamples(900 * 700 * 3)
-    let configuration = ProcessingConfiguration(preferredFormat: .png, png: PNGOptions(compressionLevel: 0))
-    try await run.process(
-      WholeImage(Data(noise)), [Rendition(index: nil, id: "", configuration: configuration, isPreviewed: true)])
-    let reports = run.sink.reports.map(\.processing)
-    #expect(run.sink.kinds.filter { $0 == "~report" }.count == 1 && reports.count == 2)
-    #expect(reports[0].outputByteCount > 1 << 20 && reports[0].output.size.width == 900)
-  }
-
   @Test("the wait for memory is part of the reported wait, of the preview as of the image")
   func waitForMemory() async throws {
     let run = Run(try environment())

@@ -92,6 +92,9 @@ struct PresetFileTests {
     BadFile(yaml: "preset: {}", line: 1, field: "preset", message: "presets"),
     BadFile(yaml: "", line: 1, field: "", message: "empty"),
     BadFile(yaml: "{}", line: 1, field: "presets", message: "missing"),
+    BadFile(
+      yaml: "presets:\n  a:\n    frame_index: 1.5", line: 3, field: "presets.a.frame_index",
+      message: "between -2147483648 and 2147483647"),
     BadFile(yaml: "presets: [1]", line: 1, field: "presets", message: "mapping"),
     BadFile(yaml: "presets:\n  a: {}\n  b: {}\n  a: {}", line: 2, field: "", message: "twice"),
     BadFile(yaml: "presets:\n  a: [", line: 3, field: "", message: "node"),

@@ -208,17 +208,6 @@ struct PreviewFirstSinkTests {
     #expect(preview.isStarted && !sink.makeRoom(after: .cancelled) && !preview.hasEnded)
   }
 
-  @Test("charges each part that waits, with its bytes and 256 more")
-  func charge() async throws {
-    let (_, sink) = try previewed()
-    sink.supplyHeader(Self.photo.prefix(9000), isLast: false)
-    let before = environment.memory.buffered
-    for count in 1...3 {
-      try await sink.send(ResultPart(.chunk(Data(count: 1000)), of: rendition))
-      #expect(environment.memory.buffered == before + count * 1256)
-    }
-  }
-
   @Test("sends nothing of a job that was cancelled")
   func cancelled() async throws {
     let cancellation = Cancellation()

@@ -92,7 +92,7 @@ static ccodecs_library of_tiff(void) {
 
 bool ccodecs_linked_library(size_t index, ccodecs_library *library) {
   static ccodecs_library (*const libraries[])(void) = {
-      of_jpeg,       of_zlib, of_isal, of_webp, of_lcms,
+      of_jpeg,  of_zlib, of_isal, of_webp, of_lcms,
 #ifdef CCODECS_DAV1D
       of_dav1d,
 #endif

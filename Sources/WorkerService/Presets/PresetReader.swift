@@ -153,6 +153,12 @@ struct PresetReader {
         throw problem("must be a whole number between 0 and \(limit)", path: path, line: node.mark?.line)
       }
       wire.varint(field.number, value, isPresent: true)
+    case .int32:
+      guard Self.isNumber(node), let value = node.scalar.flatMap(Int32.construct) else {
+        throw problem(
+          "must be a whole number between \(Int32.min) and \(Int32.max)", path: path, line: node.mark?.line)
+      }
+      wire.varint(field.number, UInt64(bitPattern: Int64(value)), isPresent: true)
     default:
       throw problem("cannot be set in a file", path: path, line: node.mark?.line)
     }

@@ -94,19 +94,6 @@ struct RequestGuardTests {
     }
   }
 
-  @Test(
-    "the client of a refused call is asked to send nothing more, unless it has sent everything",
-    arguments: [true, false])
-  func refusal(ends: Bool) async throws {
-    try await serveHealth(Self.limits()) { server in
-      let connection = try RawConnection(port: server.port)
-      let stream = try connection.open(RawConnection.okRequest + [("grpc-timeout", "x")], ends: ends)
-      #expect(try connection.answer(stream).status == 3)
-      try connection.settle()
-      #expect(connection.answers[stream]?.reset == (ends ? nil : 0))
-    }
-  }
-
   @Test("the refusal of a call contains the time after which to try again")
   func retryDelay() async throws {
     func details(_ delay: Duration?) async throws -> [UInt8] {
@@ -148,23 +135,6 @@ struct RequestGuardTests {
       #expect(try connection.answer(stream).status == 4)
       #expect(connection.reads.joined().filter { $0 == .headers }.count == 2)
       #expect(try connection.answer(try connection.open()).status == 0 && connection.goAways.isEmpty)
-    }
-  }
-
-  @Test("a watch that begins while the worker drains ends as those before it do")
-  func drain() async throws {
-    var limits = Self.limits()
-    limits.endedByDrain = ["grpc.health.v1.Health"]
-    try await serveHealth(limits) { server in
-      let connection = try RawConnection(port: server.port)
-      connection.answersPings = false
-      let first = try connection.open(RawConnection.watchRequest)
-      try connection.wait { connection.reads.joined().contains(.data) }
-      server.drain()
-      try connection.wait { !connection.goAways.isEmpty }
-      // The client does not know of the drain yet, as its answer to the PING would say.
-      let late = try connection.open(RawConnection.watchRequest)
-      for stream in [first, late] { #expect(try connection.answer(stream).status == 14) }
     }
   }
 

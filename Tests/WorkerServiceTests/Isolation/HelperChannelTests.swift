@@ -80,20 +80,6 @@ struct HelperChannelTests {
     #expect(memory.processes == 0)
   }
 
-  @Test("an image that is abandoned leaves nothing in its helper")
-  func abandon() async throws {
-    let (memory, tracer) = (MemoryBudget(limit: 1 << 30, maxWaiting: 1), InMemoryTracer())
-    let pool = Isolated.pool()
-    do {
-      let work = try await Isolated.work(in: pool, memory: memory, tracer: tracer)
-      try Self.begin(work, memory)
-      #expect(tracer.finishedSpans.isEmpty)
-    }
-    // The server's spans end with it.
-    #expect(tracer.finishedSpans.contains { $0.operationName == "decode" })
-    #expect(pool.idleCount == pool.count && memory.used == 0 && memory.processes == 0)
-  }
-
   @Test("an image is abandoned soon, whether its helper answers or not")
   func abandonSilent() async throws {
     let memory = MemoryBudget(limit: 1 << 30, maxWaiting: 1)
