@@ -70,7 +70,7 @@ class Native:
 
     def __init__(self, directory: pathlib.Path):
         codecs, pixels, library = ROOT / "Sources/CCodecs", ROOT / "Sources/CPixels", directory / "jpeg_encode.so"
-        encoder = [*(codecs / "memory" / f"{name}.c" for name in ("budget", "bytes")), codecs / "core/encoder.c",
+        encoder = [*codecs.glob("memory/*.c"), codecs / "core/encoder.c",
                    *sorted(codecs.glob("jpeg/jpeg_encode*.[ch]"))]
         instructions = ROOT / "Sources/CInstructions"
         similarity = [instructions / "instructions.c", pixels / "isa.c", pixels / "resize_axis.c", *pixels.glob("similarity*.c")]

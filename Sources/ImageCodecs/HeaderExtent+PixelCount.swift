@@ -22,7 +22,7 @@ extension HeaderExtent {
   private static func size(_ bytes: Bytes, _ format: ImageFormat) -> (width: Int?, height: Int?)? {
     switch format {
     case .jpeg: return sizeOfJPEG(bytes)
-    case .png: return (bytes.number(at: 16, byteCount: 4), bytes.number(at: 20, byteCount: 4))
+    case .png: return sizeOfPNG(bytes)
     case .qoi: return (bytes.number(at: 4, byteCount: 4), bytes.number(at: 8, byteCount: 4))
     case .psd: return (bytes.number(at: 18, byteCount: 4), bytes.number(at: 14, byteCount: 4))
     case .webp: return sizeOfWebP(bytes)
@@ -35,6 +35,12 @@ extension HeaderExtent {
     case .avif, .heic: return sizeOfHEIF(bytes)
     case .pnm, .hdr, .tiff, .jxl, .jpeg2000, .ico: return nil
     }
+  }
+
+  /// Returns the size in IHDR, which is the first chunk.
+  private static func sizeOfPNG(_ bytes: Bytes) -> (Int?, Int?)? {
+    guard bytes.number(at: 12, byteCount: 4) == 0x4948_4452 else { return nil }
+    return (bytes.number(at: 16, byteCount: 4), bytes.number(at: 20, byteCount: 4))
   }
 
   /// Returns the size in the frame header, which follows segments with metadata.

@@ -7,7 +7,7 @@ import Testing
 
 @Suite("CostModel")
 struct CostModelTests {
-  private let model = CostModel()
+  private let model = CostModel(maxPixelCount: 500_000_000)
   private let photo = Data(Fixture.bytes("photo-420.jpg"))
   private let configuration = ProcessingConfiguration(maxWidth: 100)
 
@@ -34,6 +34,17 @@ struct CostModelTests {
     #expect(estimate(photo).duration == known.duration)
     learn(70, from: nil)
     #expect(estimate(nil).duration == .milliseconds(70) && !estimate(nil).isKnown && estimate(photo).isKnown)
+  }
+
+  @Test("an image whose header claims more pixels than are allowed costs nothing, as it is refused at once")
+  func claims() {
+    func png(_ chunk: String, side: UInt8) -> Data {
+      Data([0x89, 0x50, 0x4E, 0x47, 13, 10, 26, 10, 0, 0, 0, 13] + Array(chunk.utf8) + [side, 0, 0, 0, 0, 0, 0x40, 0])
+    }
+    #expect(estimate(png("IHDR", side: 0)).duration < .milliseconds(2))
+    #expect(estimate(png("IHDR", side: 0x40)).duration < .milliseconds(2))
+    // The first chunk of Apple's variant, which is not decoded, is another one.
+    #expect(estimate(png("CgBI", side: 0)).duration < .milliseconds(2))
   }
 
   @Test("estimates an image of which nothing was learned by the pixels in its header, not by its bytes")

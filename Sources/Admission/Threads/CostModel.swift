@@ -54,14 +54,20 @@ package final class CostModel: Sendable {
   /// The weight of a new measurement; the last ten or so decide.
   private static let weight = 0.2
 
+  /// The pixel count from which on an image is refused when its header is read, which takes no time.
+  private let maxPixelCount: Int
   /// For each kind, those who sent images of it last.
   private let averages = Mutex<[CostKind: [Average]]>([:])
+
+  /// - `maxPixelCount`: the maximum number of pixels of an image.
+  init(maxPixelCount: Int) { self.maxPixelCount = maxPixelCount }
 
   /// Estimates the time of a caller's image from its bytes, or of an upload, whose bytes are not known yet.
   package func estimate(
     of image: Data?, _ configurations: [ProcessingConfiguration], for caller: String
   ) -> ImageCost {
-    let pixelCount = image.flatMap { ImageReader.decodingPixelCount($0.bytes) }
+    let claimed = image.flatMap { ImageReader.decodingPixelCount($0.bytes) }
+    let pixelCount = claimed.flatMap { $0 <= maxPixelCount ? $0 : nil }
     let kind = CostKind(image, pixelCount: pixelCount, configurations)
     let averages = averages.withLock { $0[kind] ?? [] }
     let own = averages.first { $0.caller == caller }?.duration

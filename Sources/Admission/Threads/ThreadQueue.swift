@@ -75,15 +75,17 @@ package final class ThreadQueue: Sendable {
   let state: Mutex<State>
   private let waited: WaitObserver
   /// The estimates of the images' costs.
-  package let costs = CostModel()
+  package let costs: CostModel
 
   /// Creates a queue for the main threads and the express thread.
   ///
   /// - `memory`: the budget that limits how many images wait.
   /// - `maxWait`: the maximum estimated wait; `nil` for no limit.
+  /// - `maxPixelCount`: the maximum number of pixels of an image.
   /// - `waited`: receives the waits.
   package init(
     executor: ImageExecutor, express: ImageExecutor, memory: MemoryBudget, maxWait: Duration?,
+    maxPixelCount: Int = .max,
     waited: @escaping WaitObserver = { _, _ in }
   ) {
     main = executor
@@ -91,6 +93,7 @@ package final class ThreadQueue: Sendable {
     self.memory = memory
     self.maxWait = maxWait
     self.waited = waited
+    costs = CostModel(maxPixelCount: maxPixelCount)
     state = Mutex(State(rate: WorkRate(threadCount: executor.threadCount, expressCount: express.threadCount)))
   }
 

@@ -167,11 +167,14 @@ static ccodecs_status describe(jxl_decoder *d) {
 #endif
 
 /// Returns the code points of a named color space, whose enumerations in libjxl are those of ITU-T H.273. P3 has two
-/// code points, which differ in their white.
+/// code points, which differ in their white. Gray has no primaries.
 static ccodecs_color_codes codes_of(const JxlColorEncoding *encoding) {
+  const bool is_gray = encoding->color_space == JXL_COLOR_SPACE_GRAY;
   const bool is_display_p3 = encoding->primaries == JXL_PRIMARIES_P3 && encoding->white_point == JXL_WHITE_POINT_D65;
   return (ccodecs_color_codes){
-      .primaries = (uint16_t)(is_display_p3 ? JXL_PRIMARIES_P3 + 1 : encoding->primaries),
+      .primaries = (uint16_t)(is_gray         ? JXL_PRIMARIES_SRGB
+                              : is_display_p3 ? JXL_PRIMARIES_P3 + 1
+                                              : encoding->primaries),
       .transfer = (uint16_t)encoding->transfer_function,
   };
 }
@@ -197,7 +200,7 @@ static bool request_colors(jxl_decoder *d, JxlColorEncoding *encoding) {
 /// Keeps the profile of the output. libjxl's profiles of PQ and HLG assume no display, so that nearly everything would
 /// be black.
 static ccodecs_status settle_colors(jxl_decoder *d) {
-  JxlColorEncoding encoding;
+  JxlColorEncoding encoding = {0}; // libjxl sets the members that the color space has
   const bool is_named = request_colors(d, &encoding);
   if (is_named && (encoding.transfer_function == JXL_TRANSFER_FUNCTION_PQ ||
                    encoding.transfer_function == JXL_TRANSFER_FUNCTION_HLG)) {

@@ -82,7 +82,8 @@ package struct WorkerEnvironment: Sendable {
     // Its work is short, and others wait for it: more priority than the other threads, less than the event loops.
     expressExecutor = ImageExecutor(threadCount: 1, niceness: 2)
     threadQueue = ThreadQueue(
-      executor: executor, express: expressExecutor, memory: memory, maxWait: limits.maxQueueTime, waited: metrics.waited
+      executor: executor, express: expressExecutor, memory: memory, maxWait: limits.maxQueueTime,
+      maxPixelCount: Int(clamping: limits.image.maxPixels), waited: metrics.waited
     )
     self.drain = drain
     self.tracer = tracer
