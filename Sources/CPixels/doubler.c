@@ -75,8 +75,7 @@ static const uint8_t *ring_row(const cpixels_doubler *d, uint32_t row) {
   return d->ring + (size_t)(row % RING_ROWS) * d->options.source_width;
 }
 
-/// Doubles a row whose samples are sums of `parts` parts; halves are rounded up at even columns by `even`, and by
-/// `odd` at others.
+/// Doubles a row of sums. `even` and `odd` are added at even and odd columns before the shift, which rounds them.
 static void double_columns(
     const uint16_t *sums, uint32_t count, uint32_t shift, uint32_t even, uint32_t odd, uint32_t width, uint8_t *row) {
   for (uint32_t i = 0; i < count; i++) {

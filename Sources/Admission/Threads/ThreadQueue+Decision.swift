@@ -18,7 +18,7 @@ extension ThreadQueue {
 
   /// Decides about an image from what is known of it: `enter` knows the cost of the image, `expect` only its caller.
   ///
-  /// What `expect` has promised, `enter` revises only if the deadline itself would pass.
+  /// `enter` breaks a promise of `expect` only if the deadline itself would pass.
   ///
   /// An image whose message has not arrived is taken for one like its caller's latest. Images that others have been
   /// promised to be received then count as if they waited, because they will. Otherwise more messages would be received

@@ -7,7 +7,7 @@
 #include "../core/decoder.h"
 #include "gif_codes.h"
 
-/// What happens to the canvas after a frame.
+/// The change of the canvas after a frame.
 typedef enum gif_disposal {
   GIF_DISPOSAL_KEEP,
   GIF_DISPOSAL_CLEAR,   ///< The frame's rectangle becomes transparent, as in browsers.

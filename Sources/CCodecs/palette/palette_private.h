@@ -167,7 +167,7 @@ static inline uint32_t palette_read_pixel(const uint8_t *pixel, uint32_t channel
   return color | (channels == 4 ? (uint32_t)pixel[3] << 24 : 0xff000000u);
 }
 
-/// What a palette can represent of a color: with binary transparency, alpha is 0 or 255. Transparent colors are 0.
+/// The representable part of a color: with binary transparency, alpha is 0 or 255. Transparent colors are 0.
 static inline uint32_t palette_represented(uint32_t color, bool is_binary) {
   const uint32_t alpha = color >> 24;
   return alpha < (is_binary ? 128 : 1) ? 0 : is_binary ? color | 0xff000000u : color;

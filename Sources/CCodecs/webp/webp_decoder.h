@@ -59,7 +59,7 @@ void ccodecs_webp_describe_frames(webp_decoder *d);
 /// Resolves the selection of frames.
 ccodecs_status ccodecs_webp_select_frames(ccodecs_decoder *base, int64_t first, uint32_t count);
 
-/// Returns an upper bound of the bytes that decoding the selected frames charges, beside the canvas.
+/// Returns an upper bound of the bytes that decoding the selected frames charges, except for the canvas.
 uint64_t ccodecs_webp_frames_estimate(const webp_decoder *d);
 
 /// Composes frames up to the next one that is returned. Returns CCODECS_OK, or records the failure.

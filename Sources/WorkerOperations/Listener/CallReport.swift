@@ -8,7 +8,7 @@ struct CallReport {
   private let method: String
   /// When the call's headers arrived.
   let began = ContinuousClock.now
-  /// The number of the call in the log, once it was passed on.
+  /// The number of the call in the log; `nil` before it is forwarded.
   private var id: UInt64?
   private var identity: String?
   /// The status that the transport has sent without an interceptor.

@@ -82,7 +82,7 @@ private final class ConnectionCount: Sendable {
   func close() { count.withLock { $0 -= 1 } }
 }
 
-/// What the endpoint serves.
+/// The sources of the answers of the endpoint.
 private struct MetricsContent: Sendable {
   struct Answer {
     var status: HTTPResponseStatus
