@@ -3,8 +3,8 @@ internal import NIOCore
 /// The flow-control window with which a connection's streams begin.
 ///
 /// A client may send as much with the headers of a call, before the worker has decided about the call. So the window is
-/// small while calls of the connection are refused: their bytes would otherwise take more of the link than the images that
-/// are processed.
+/// small while calls of the connection are refused or their messages wait: these bytes would otherwise take more of the
+/// link than the messages whose turn it is, and the headers of further calls would arrive after them.
 ///
 /// The HTTP/2 handler is not informed of a smaller window: it only finds that the client sends less than it may.
 struct FirstWindow {
@@ -14,10 +14,10 @@ struct FirstWindow {
     case guarding(byteCount: Int)
   }
 
-  /// The window while calls are refused, in bytes; enough for the prefix of a message, and for messages that are not
+  /// The window under load, in bytes; enough for the prefix of a message, and for messages that are not
   /// charged.
   static let smallByteCount = MessageAssembler.maxFreeByteCount
-  /// The time without a refusal after which the window is as usual.
+  /// The time without a refusal or a wait after which the window is as usual.
   private static let calmTime = TimeAmount.seconds(10)
 
   private let usualByteCount: Int
@@ -25,7 +25,7 @@ struct FirstWindow {
   private(set) var byteCount: Int
   /// The window that was announced last, in bytes.
   private var announced: Int
-  private var lastRefusal: NIODeadline?
+  private var lastLoad: NIODeadline?
   private var unacknowledged: [Sender] = []
 
   /// - `byteCount`: the usual window, which the HTTP/2 handler announces.
@@ -35,15 +35,15 @@ struct FirstWindow {
     announced = byteCount
   }
 
-  /// Notes a refused call; returns the window to announce, if another one.
-  mutating func noteRefusal(_ now: NIODeadline) -> Int? {
-    lastRefusal = now
+  /// Notes a call that is refused or waits; returns the window to announce, if another one.
+  mutating func noteLoad(_ now: NIODeadline) -> Int? {
+    lastLoad = now
     return announce(min(Self.smallByteCount, usualByteCount))
   }
 
-  /// Returns the window to announce when no call was refused for a while, if another one.
+  /// Returns the window to announce when there was no load for a while, if another one.
   mutating func check(_ now: NIODeadline) -> Int? {
-    guard let lastRefusal, now - lastRefusal >= Self.calmTime else { return nil }
+    guard let lastLoad, now - lastLoad >= Self.calmTime else { return nil }
     return announce(usualByteCount)
   }
 
@@ -68,10 +68,10 @@ struct FirstWindow {
 }
 
 extension ConnectionGuard {
-  /// Lets clients send less with the headers of calls, because one was refused.
-  func noteOverload() { announce(firstWindow.noteRefusal(.now())) }
+  /// Lets clients send less with the headers of calls, because one was refused or waits.
+  func noteLoad() { announce(firstWindow.noteLoad(.now())) }
 
-  /// Lets clients send as much as usual with the headers of calls, if none was refused for a while.
+  /// Lets clients send as much as usual with the headers of calls, if there was no load for a while.
   func checkFirstWindow(_ now: NIODeadline) { announce(firstWindow.check(now)) }
 
   private func announce(_ byteCount: Int?) {

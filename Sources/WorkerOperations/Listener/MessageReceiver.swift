@@ -186,6 +186,7 @@ final class MessageReceiver: ChannelDuplexHandler {
       try begin(byteCount, isContinuation: isContinuation)
       return true
     case .waiting(let id):
+      if !isContinuation { connection.noteLoad() }
       waitingID = id
       return false
     case .full: throw .overloaded("too many messages are waiting for memory")

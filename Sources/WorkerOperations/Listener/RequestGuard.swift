@@ -184,7 +184,7 @@ extension RequestGuard {
     switch connection.limits.calls.admit(call) {
     case .admitted(let promise): messages.expectation = promise.map { .promised($0) } ?? .none
     case .refused(let message, let retryDelay):
-      connection.noteOverload()
+      connection.noteLoad()
       throw RequestRefusal(
         code: .resourceExhausted, message: message, reason: "OVERLOADED", retryDelay: retryDelay ?? .seconds(1))
     }

@@ -99,6 +99,17 @@ struct FirstWindowTests {
     #expect(account.abandoned.withLock { $0 }.isEmpty)
   }
 
+  @Test("a connection of which a message waits may send little with further calls")
+  func wait() async throws {
+    let account = Account()
+    try await serveHealth(limits(account)) { server in
+      let connection = try RawConnection(port: server.port)
+      #expect(connection.firstWindow == 64 << 10)
+      _ = try connection.open(message: Array(Self.message.prefix(5000)), ends: false)
+      try connection.wait { connection.firstWindow == 1024 }
+    }
+  }
+
   @Test("reports what does not arrive of a message")
   func abandonment() async throws {
     let account = Account()
@@ -119,14 +130,14 @@ struct FirstWindowTests {
     var window = FirstWindow(64 << 10)
     let now = NIODeadline.now()
     window.noteSettingsOfHandler()
-    #expect(window.check(now) == nil && window.noteRefusal(now) == 1024 && window.noteRefusal(now) == nil)
+    #expect(window.check(now) == nil && window.noteLoad(now) == 1024 && window.noteLoad(now) == nil)
     window.noteSettingsOfHandler()
     #expect(window.acknowledge() == nil && window.byteCount == 64 << 10)
     #expect(window.acknowledge() == 1024 - (64 << 10) && window.byteCount == 1024)
     #expect(window.acknowledge() == nil)
-    #expect(window.noteRefusal(now + .seconds(5)) == nil && window.check(now + .seconds(14)) == nil)
+    #expect(window.noteLoad(now + .seconds(5)) == nil && window.check(now + .seconds(14)) == nil)
     #expect(window.check(now + .seconds(15)) == 64 << 10 && window.check(now + .seconds(16)) == nil)
-    #expect(window.noteRefusal(now + .seconds(17)) == 1024)
+    #expect(window.noteLoad(now + .seconds(17)) == 1024)
     #expect(window.acknowledge() == (64 << 10) - 1024 && window.acknowledge() == 1024 - (64 << 10))
     // A client acknowledges more than it was sent.
     #expect(window.acknowledge() == nil && window.byteCount == 1024)
