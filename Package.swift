@@ -9,7 +9,7 @@ import PackageDescription
 let formatTraits: [(name: String, library: String, description: String)] = [
   ("TIFF", "libtiff-4", "Decode TIFF through libtiff."),
   ("HEIF", "libheif", "Decode HEIC and AVIF, and encode AVIF, through libheif."),
-  ("JXL", "libjxl", "Decode JPEG XL through libjxl."),
+  ("JXL", "libjxl", "Decode and encode JPEG XL through libjxl."),
 ]
 
 /// The sandbox of `--isolation process`, which is built in where pkg-config knows its library; Linux only.

@@ -59,7 +59,7 @@ step "Every format"
 install -d -o 65534 -g 65534 "$root/trial"
 cp -r Tests/TestSupport/Fixtures "$root/trial/images"
 images=(photo-420.jpg alpha.png lossless.webp interlaced.gif lzw.tiff gray.heic photo.avif alpha-lossless.jxl fields-alpha.bmp)
-for format in jpeg png webp avif; do
+for format in jpeg png webp avif jxl; do
   inside sh -c "cd /trial/images && /release/bin/image-worker process ${images[*]} --preset thumbnail --format $format --out /trial/$format" | tail -2
   [[ $(find "$root/trial/$format" -type f | wc -l) -eq ${#images[@]} ]] || fail "results are missing"
 done

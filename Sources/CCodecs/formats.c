@@ -139,6 +139,14 @@ static const format_row rows[] = {
         .name = "jxl",
         .signatures = {SIGNATURE("\xFF\x0A"), SIGNATURE("\0\0\0\x0CJXL \r\n\x87\n")},
         .create_decoder = WHEN_JXL(ccodecs_jxl_decoder_create),
+        .encoder =
+            {
+                .create = WHEN_JXL(ccodecs_jxl_encoder_create),
+                .estimate = WHEN_JXL(ccodecs_jxl_encoder_estimate),
+                .largest = WHEN_JXL(ccodecs_jxl_encoder_max_bytes),
+                .pixels = PIXELS(GRAY8) | PIXELS(RGB8) | PIXELS(RGBA8),
+                .max_side = 65535,
+            },
     },
     {
         .format = CCODECS_FORMAT_JPEG2000,
@@ -305,7 +313,8 @@ static bool are_valid(const ccodecs_encode_options *options) {
   return options->width > 0 && options->height > 0 && options->quality >= 1 && options->quality <= 100 &&
          options->jpeg.quality_64ths < (options->quality < 100 ? 64 : 1) &&
          options->exif_count <= CCODECS_MAX_EXIF_BYTES && ccodecs_png_options_are_valid(&options->png) &&
-         ccodecs_webp_options_are_valid(&options->webp);
+         ccodecs_webp_options_are_valid(&options->webp) && options->avif.effort <= 9 && options->jxl.effort >= 1 &&
+         options->jxl.effort <= 9;
 }
 
 static ccodecs_status check(const encoder_row *encoder, const ccodecs_encode_options *options) {

@@ -2,7 +2,7 @@ internal import CCodecs
 
 /// The options of an encoder.
 package struct EncoderOptions: Sendable, Hashable {
-  /// The output format: `.jpeg`, `.png`, `.webp`, or `.avif` if it was built in.
+  /// The output format; it must have an encoder in this build.
   package var format: ImageFormat
   /// Width of the result in pixels.
   package var width: Int
@@ -12,7 +12,7 @@ package struct EncoderOptions: Sendable, Hashable {
   package var pixelFormat: PixelFormat
   /// The chroma subsampling of a JPEG, and the size of the planes that are passed as `ycc8`.
   package var subsampling: ChromaSubsampling
-  /// The quality, from 1 to 100; used for JPEG, lossy WebP and AVIF.
+  /// The quality, from 1 to 100; ignored for lossless results.
   package var quality: Int
   /// 64ths to add to the quality of a JPEG below 100; ignored for other formats.
   package var quality64ths = 0
@@ -22,6 +22,10 @@ package struct EncoderOptions: Sendable, Hashable {
   package var png = PNGOptions()
   /// WebP options; ignored for other formats.
   package var webp = WebPOptions()
+  /// AVIF options; ignored for other formats.
+  package var avif = AVIFOptions()
+  /// JPEG XL options; ignored for other formats.
+  package var jxl = JXLOptions()
   /// Whether to encode a lossy WebP with less memory.
   ///
   /// This takes a third to a half of the memory and 1.5 times as long.
@@ -50,7 +54,7 @@ package struct EncoderOptions: Sendable, Hashable {
   /// Whether `quality` affects the result.
   package var isLossy: Bool {
     guard let output = format.traits.output, output.sizeCurve != nil else { return false }
-    return output.optionGroup != .webp || !webp.writesLossless
+    return !(output.optionGroup == .webp && webp.writesLossless || output.optionGroup == .jxl && jxl.writesLossless)
   }
 
   /// Calls `body` with the C options, which are valid only during the call.
@@ -66,11 +70,11 @@ package struct EncoderOptions: Sendable, Hashable {
   private func handle() throws(CodecError) -> ccodecs_encode_options {
     guard let pixels = pixelFormat.handle, let width = UInt32(exactly: width), let height = UInt32(exactly: height),
       let quality = UInt8(exactly: quality), let jpeg = jpeg.handle(quality64ths: quality64ths), let png = png.handle,
-      let webp = webp.handle(savesMemory: savesMemory)
+      let webp = webp.handle(savesMemory: savesMemory), let avif = avif.handle, let jxl = jxl.handle
     else { throw CodecError(code: .misuse, message: "encoder options out of range: \(self)") }
     return ccodecs_encode_options(
       format: format.handle, width: width, height: height, pixels: pixels, subsampling: subsampling.handle,
-      quality: quality, jpeg: jpeg, png: png, webp: webp,
+      quality: quality, jpeg: jpeg, png: png, webp: webp, avif: avif, jxl: jxl,
       exif: nil, exif_count: 0, has_frames: hasFrames, spill: CodecLimits(spill: spill).handle)
   }
 

@@ -49,13 +49,20 @@ extension ImageFormat {
     case libjpeg
     /// The size follows libwebp's quantiser.
     case libwebp
+    /// The size follows libjxl's distance from the image.
+    case libjxl
     /// The size is linear in the quality.
     case linear
   }
 
   /// A group of fields in `EncoderOptions` that applies to one format only.
   package enum OptionGroup: Sendable, Hashable {
-    case jpeg, png, webp
+    case jpeg, png, webp, avif, jxl
+  }
+
+  /// The results that keep the format of their image if none is requested.
+  package enum Keeping: Sendable, Hashable {
+    case all, animations, never
   }
 
   /// The properties of a format that results can have.
@@ -68,8 +75,10 @@ extension ImageFormat {
     package var optionGroup: OptionGroup?
     /// Whether the encoder applies `EncoderOptions.subsampling` to chroma.
     package var subsamplesChroma = false
-    /// Whether ORIGINAL keeps the format only for results with several frames.
-    package var isForAnimations = false
+    /// The results for which ORIGINAL keeps the format.
+    package var keeping = Keeping.all
+    /// Bytes that decoding a result takes beside its rows, in all and for each pixel.
+    package var decodingByteCounts = (fixed: 0, pixel: 0)
     /// Whether a result may fall back to JPEG or PNG when this encoder needs too much memory.
     ///
     /// The fallback is only used if the client did not require the format.
@@ -109,18 +118,25 @@ extension ImageFormat {
     case .avif:
       Traits(
         handle: CCODECS_FORMAT_AVIF, usesLibraryThreads: true, hasSequences: true,
-        output: Output(fileExtension: "avif", sizeCurve: .linear, subsamplesChroma: true, hasFallback: true))
+        output: Output(
+          fileExtension: "avif", sizeCurve: .linear, optionGroup: .avif, subsamplesChroma: true,
+          decodingByteCounts: (0, 24), hasFallback: true))
     case .heic: Traits(handle: CCODECS_FORMAT_HEIC, usesLibraryThreads: true, hasSequences: true)
     case .gif:
       Traits(
-        handle: CCODECS_FORMAT_GIF, output: Output(fileExtension: "gif", sizeCurve: nil, isForAnimations: true))
+        handle: CCODECS_FORMAT_GIF, output: Output(fileExtension: "gif", sizeCurve: nil, keeping: .animations))
     case .bmp: Traits(handle: CCODECS_FORMAT_BMP)
     case .tga: Traits(handle: CCODECS_FORMAT_TGA)
     case .psd: Traits(handle: CCODECS_FORMAT_PSD)
     case .pnm: Traits(handle: CCODECS_FORMAT_PNM)
     case .hdr: Traits(handle: CCODECS_FORMAT_HDR)
     case .tiff: Traits(handle: CCODECS_FORMAT_TIFF)
-    case .jxl: Traits(handle: CCODECS_FORMAT_JXL, hasSequences: true)
+    case .jxl:
+      Traits(
+        handle: CCODECS_FORMAT_JXL, hasSequences: true,
+        output: Output(
+          fileExtension: "jxl", sizeCurve: .libjxl, optionGroup: .jxl, keeping: .never,
+          decodingByteCounts: (9 << 20, 40)))
     case .jpeg2000: Traits(handle: CCODECS_FORMAT_JPEG2000)
     case .ico: Traits(handle: CCODECS_FORMAT_ICO)
     case .qoi: Traits(handle: CCODECS_FORMAT_QOI)

@@ -11,11 +11,16 @@ package struct WebPOptions: Sendable, Hashable {
   package var nearLossless: Int?
   /// The compression effort, from 0 (fastest) to 6 (smallest).
   package var method: Int?
+  /// Whether edges of strong colors stay sharp in a lossy file, which takes longer; false by default.
+  package var hasSharpChroma: Bool?
 
-  package init(isLossless: Bool? = nil, nearLossless: Int? = nil, method: Int? = nil) {
+  package init(
+    isLossless: Bool? = nil, nearLossless: Int? = nil, method: Int? = nil, hasSharpChroma: Bool? = nil
+  ) {
     self.isLossless = isLossless
     self.nearLossless = nearLossless
     self.method = method
+    self.hasSharpChroma = hasSharpChroma
   }
 
   private static let defaultMethod = 4
@@ -31,12 +36,14 @@ package struct WebPOptions: Sendable, Hashable {
       let method = UInt8(exactly: method ?? Self.defaultMethod)
     else { return nil }
     return ccodecs_webp_options(
-      is_lossless: writesLossless, near_lossless: nearLossless, method: method, saves_memory: savesMemory)
+      is_lossless: writesLossless, near_lossless: nearLossless, method: method,
+      sharp_chroma: hasSharpChroma ?? false, saves_memory: savesMemory)
   }
 
   /// Whether any coding option differs from its default.
   package var asksForCoding: Bool {
     nearLossless ?? Self.exact != Self.exact || method ?? Self.defaultMethod != Self.defaultMethod
+      || hasSharpChroma ?? false
   }
 }
 
@@ -57,5 +64,9 @@ extension WebPOptions: FieldRecord {
       "method", \.method, .range(0...6),
       option: OptionText(
         "webp-method", "method", "WebP: Set the effort, from 0 (fastest) to 6 (smallest). Default: 4.")),
+    Field(
+      "sharp_chroma", \.hasSharpChroma,
+      option: OptionText(
+        "sharp-chroma", "WebP: Keep edges of strong colors sharp in a lossy file, which takes longer. Default: false.")),
   ]
 }

@@ -52,7 +52,8 @@ def test_process_image_fits_every_format_in_a_preset(client, name):
 
 
 @pytest.mark.parametrize("format, name", [
-    (2, "JPEG"), (3, "PNG"), (4, "WEBP"), pytest.param(5, "AVIF", marks=built_in("avif"))])
+    (2, "JPEG"), (3, "PNG"), (4, "WEBP"), pytest.param(5, "AVIF", marks=built_in("avif")),
+    pytest.param(7, "JXL", marks=built_in("jxl"))])
 def test_every_format_out(client, format, name):
     responses = parts(client.process(fixture_bytes("alpha.png"), max_width=50, preferred_format=format))
     assert image_of(responses).format == name and image_of(responses).size == (50, 33)

@@ -117,15 +117,16 @@ struct EncoderTests {
     #expect(peaks[0] < 1_550_000 && peaks[1] == peaks[0])
   }
 
-  private static let interruptible: [(format: ImageFormat, isLossless: Bool)] = [
-    (.webp, true), (.webp, false), (.png, true),
-  ]
+  private static let interruptible: [(format: ImageFormat, isLossless: Bool)] =
+    [(.webp, true), (.webp, false), (.png, true)]
+    + (ImageFormat.jxl.isEncodable ? [(.jxl, true), (.jxl, false)] : [])
 
-  @Test("of WebP and palettes ask during their long call whether to go on, and stop", arguments: interruptible)
+  @Test("of WebP, JPEG XL and palettes ask during their long call whether to go on, and stop", arguments: interruptible)
   func interrupt(format: ImageFormat, isLossless: Bool) throws {
     let (width, height) = (240, 160)
     var options = EncoderOptions(format: format, width: width, height: height, pixelFormat: .rgb8)
     options.webp.isLossless = isLossless
+    options.jxl.isLossless = isLossless
     options.png.paletteColors = 256
     let budget = ImageBudget(limit: 1 << 26)
     for isAllowed in [true, false] {

@@ -465,20 +465,34 @@ typedef struct ccodecs_webp_options {
   bool is_lossless;
   uint8_t near_lossless; ///< Near-lossless level of a lossless file, from 0 (smallest) to 100 (exact).
   uint8_t method;        ///< Effort, from 0 (fastest) to 6 (smallest).
+  bool sharp_chroma;     ///< Lossy only: converts to 4:2:0 so that edges of strong colors stay sharp, which takes longer.
   bool saves_memory;     ///< Lossy only: takes 1.5 times as long, with a third to a half of the memory.
 } ccodecs_webp_options;
 
+/// Options of the AVIF encoder.
+typedef struct ccodecs_avif_options {
+  uint8_t effort; ///< From 0 (fastest) to 9 (smallest).
+} ccodecs_avif_options;
+
+/// Options of the JPEG XL encoder.
+typedef struct ccodecs_jxl_options {
+  bool is_lossless;
+  uint8_t effort; ///< From 1 (fastest) to 9 (smallest).
+} ccodecs_jxl_options;
+
 /// Options for ccodecs_encoder_create.
 typedef struct ccodecs_encode_options {
-  ccodecs_format format;           ///< CCODECS_FORMAT_JPEG, _PNG, _WEBP, or _AVIF if built in.
-  uint32_t width;                  ///< In pixels, 1 to 65500 (JPEG), 2^31 - 1 (PNG), 16383 (WebP), 65535 (AVIF).
+  ccodecs_format format;           ///< CCODECS_FORMAT_JPEG, _PNG, _WEBP, _GIF, or _AVIF and _JXL if built in.
+  uint32_t width;                  ///< In pixels, from 1 to the maximum of the format.
   uint32_t height;                 ///< In pixels, with the same limits.
-  ccodecs_pixels pixels;           ///< JPEG: GRAY8, RGB8, YCC8. PNG: GRAY8, RGB8, RGBA8. WebP, AVIF: RGB8, RGBA8.
+  ccodecs_pixels pixels;           ///< See ccodecs_format_takes.
   ccodecs_subsampling subsampling; ///< JPEG and AVIF; also sets the plane sizes for YCC8 input.
-  uint8_t quality;                 ///< 1 to 100; JPEG, lossy WebP and AVIF only.
+  uint8_t quality;                 ///< 1 to 100; ignored for lossless results.
   ccodecs_jpeg_options jpeg;       ///< Each format's options are ignored for other formats.
   ccodecs_png_options png;
   ccodecs_webp_options webp;
+  ccodecs_avif_options avif;
+  ccodecs_jxl_options jxl;
   const uint8_t *exif; ///< EXIF data (a TIFF block) to embed, borrowed for create; or NULL.
   size_t exif_count;   ///< Size of `exif` in bytes, at most 65527; 0 for none.
   /// Allow any number of frames; PNG and WebP only. The result is then not written before finish, and compressed frames

@@ -173,6 +173,7 @@ static void configure(webp_encoder *e) {
   e->config.exact =
       webp->is_lossless && webp->near_lossless == 100; // otherwise the colors of transparent pixels would change
   e->config.low_memory = webp->saves_memory;
+  e->config.use_sharp_yuv = webp->sharp_chroma;
   e->image.use_argb = 1;
   e->image.width = (int)options->width;
   e->image.height = (int)options->height;

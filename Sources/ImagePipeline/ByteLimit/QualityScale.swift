@@ -70,6 +70,9 @@ extension ImageFormat.SizeCurve {
       let index = 1 - cbrt(linear)
       let knee = 1 - cbrt(0.5)
       return q < 75 ? (index - knee) * 5 : (index - knee) * 12
+    case .libjxl:
+      // The distance that libjxl is given, which changes faster below 30.
+      return log(q < 30 ? q * (53 * q / 3000 - 1.15) + 25 : 9.1 - 0.09 * q)
     case .linear:
       return -q / 12
     }

@@ -49,8 +49,8 @@ extension EncoderOptions {
     guard isLossy else {
       throw PipelineError(
         .invalidField,
-        "target_similarity needs a lossy format, but the result is lossless \(format.rawValue); request JPEG, lossy "
-          + "WebP or AVIF", field: "target_similarity")
+        "target_similarity needs a lossy format, but the result is lossless \(format.rawValue); request JPEG, AVIF, "
+          + "or lossy WebP or JPEG XL", field: "target_similarity")
     }
     guard format.isDecodable else {
       throw PipelineError(

@@ -53,9 +53,11 @@ enum SimilarityTrial {
   static func estimatedByteCount(_ options: EncoderOptions) -> Int {
     let pixelCount = options.width * options.height
     var decoding = decoderByteCount.fixed + decoderByteCount.column * options.width
-    // Coefficients, the whole bitmap of libheif, or the alpha of libwebp.
+    if let library = options.format.traits.output?.decodingByteCounts {
+      decoding += library.fixed + library.pixel * pixelCount
+    }
+    // Coefficients, or the alpha of libwebp.
     if options.jpeg.isProgressive ?? false { decoding += 8 * pixelCount }
-    if options.format.traits.usesLibraryThreads { decoding += 24 * pixelCount }
     if options.pixelFormat.hasAlpha { decoding += 2 * pixelCount }
     return decoding + RowComparison.estimatedByteCount(options)
   }

@@ -7,7 +7,7 @@ extension EncoderOptions {
   /// Whether the configuration specifies coding options, which only encoding can satisfy.
   var asksForCoding: Bool {
     // Options of other formats have their default values: see `apply`.
-    jpeg.asksForCoding || png.asksForCoding || webp.asksForCoding || asksForChroma
+    jpeg.asksForCoding || png.asksForCoding || webp.asksForCoding || avif.asksForCoding || asksForChroma
   }
 
   /// Whether the configuration specifies the chroma subsampling.
@@ -23,6 +23,8 @@ extension EncoderOptions {
     case .webp:
       webp = configuration.webp ?? WebPOptions()
       savesMemory = width * height > Self.quickWebPPixelCount
+    case .avif: avif = configuration.avif ?? AVIFOptions()
+    case .jxl: jxl = configuration.jxl ?? JXLOptions()
     case nil: break
     }
   }

@@ -11,6 +11,8 @@ package enum OutputFormat: String, Sendable, Hashable, FieldChoice {
   /// AVIF; a request for it is rejected if the encoder was not built in.
   case avif
   case gif
+  /// JPEG XL; a request for it is rejected if the encoder was not built in.
+  case jxl
 
   /// Other accepted spellings.
   package static let synonyms: [String: OutputFormat] = ["jpg": .jpeg]
@@ -24,6 +26,7 @@ package enum OutputFormat: String, Sendable, Hashable, FieldChoice {
     case .webp: .webp
     case .avif: .avif
     case .gif: .gif
+    case .jxl: .jxl
     }
   }
 }

@@ -11,6 +11,7 @@ extension ProcessingConfiguration: FieldRecord {
   /// The fields that apply to one format only.
   package static let formats: [Field<ProcessingConfiguration>] = [
     Field(group: "jpeg", \.jpeg), Field(group: "png", \.png), Field(group: "webp", \.webp),
+    Field(group: "avif", \.avif), Field(group: "jxl", \.jxl),
   ]
 
   /// The fields for the size of the result and the visible part of the image.

@@ -128,6 +128,10 @@ package struct ProcessingConfiguration: Sendable, Hashable {
   package var png: PNGOptions?
   /// Options for WebP results; ignored for other formats.
   package var webp: WebPOptions?
+  /// Options for AVIF results; ignored for other formats.
+  package var avif: AVIFOptions?
+  /// Options for JPEG XL results; ignored for other formats.
+  package var jxl: JXLOptions?
 
   package init(
     maxWidth: Int? = nil, maxHeight: Int? = nil, compressionQuality: Double? = nil, scaleFactor: Double? = nil,
@@ -138,7 +142,7 @@ package struct ProcessingConfiguration: Sendable, Hashable {
     tolerateDamage: Bool? = nil, filters: [Filter]? = nil, allowSmallerDimensions: Bool? = nil,
     targetSimilarity: Double? = nil, neverLarger: Bool? = nil, frameIndex: FrameIndex? = nil, maxFrames: Int? = nil,
     resamplingKernel: ResamplingKernel? = nil, exactResize: Bool? = nil, jpeg: JPEGOptions? = nil,
-    png: PNGOptions? = nil, webp: WebPOptions? = nil
+    png: PNGOptions? = nil, webp: WebPOptions? = nil, avif: AVIFOptions? = nil, jxl: JXLOptions? = nil
   ) {
     self.maxWidth = maxWidth
     self.maxHeight = maxHeight
@@ -171,5 +175,7 @@ package struct ProcessingConfiguration: Sendable, Hashable {
     self.jpeg = jpeg
     self.png = png
     self.webp = webp
+    self.avif = avif
+    self.jxl = jxl
   }
 }

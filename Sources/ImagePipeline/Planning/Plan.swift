@@ -188,7 +188,12 @@ package struct Plan: Sendable, Hashable {
   static func format(
     header: ImageHeader, configuration: ProcessingConfiguration, isAnimation: Bool = false
   ) -> ImageFormat {
-    let isKept = header.format.isEncodable && (isAnimation || header.format.traits.output?.isForAnimations != true)
+    let isKept =
+      switch header.format.traits.output?.keeping {
+      case .all: header.format.isEncodable
+      case .animations: header.format.isEncodable && isAnimation
+      case .never, nil: false
+      }
     return configuration.preferredFormat?.imageFormat ?? (isKept ? header.format : header.hasAlpha ? .png : .jpeg)
   }
 

@@ -17,7 +17,7 @@ extension PlanDraft {
     (preview.scaleFactor, preview.maxBytes, preview.allowSmallerDimensions) = (nil, nil, nil)
     (preview.targetSimilarity, preview.neverLarger, preview.exactResize) = (nil, nil, nil)
     (preview.maxFrames, preview.frameIndex) = (nil, nil)  // the frame is selected
-    (preview.jpeg, preview.png, preview.webp) = (nil, nil, nil)
+    (preview.jpeg, preview.png, preview.webp, preview.avif, preview.jxl) = (nil, nil, nil, nil, nil)
     return PlanDraft(
       preview, orientation: orientation, framing: framing.scaled(by: factor), isPreview: true)
   }

@@ -12,7 +12,9 @@ export async function decoded(blob, { width, height }) {
   const shrink = Math.min(1, Math.sqrt(maxPixels / (width * height)));
   const sides = shrink < 1
     ? { resizeWidth: Math.round(width * shrink), resizeHeight: Math.round(height * shrink), resizeQuality: "medium" } : {};
-  const bitmap = await createImageBitmap(blob, { colorSpaceConversion: "none", ...sides });
+  const bitmap = await createImageBitmap(blob, { colorSpaceConversion: "none", ...sides }).catch(() => {
+    throw new Error("This browser does not show images of this format. The command below makes the file.");
+  });
   const canvas = h("canvas", { width: bitmap.width, height: bitmap.height });
   canvas.getContext("2d", { willReadFrequently: true }).drawImage(bitmap, 0, 0);
   bitmap.close();

@@ -24,7 +24,7 @@ enum ResultPlace: Sendable {
       self = .file(path, format)
     } else {
       throw ValidationError(
-        "--out is \(out); results cannot have this format. Name a file that ends with .jpg, .png, .webp, .avif or "
+        "--out is \(out); results cannot have this format. Name a file that ends with .jpg, .png, .webp, .avif, .jxl or "
           + ".gif, or a directory.")
     }
     if !isSingle { throw ValidationError("--out is \(out), and there are several results; name a directory.") }

@@ -8,7 +8,7 @@ struct ConfigurationOptions: ParsableArguments {
   private var placement: TableOptions<PlacementTable>
   @OptionGroup(title: "Format, quality and filters")
   private var delivery: TableOptions<DeliveryTable>
-  @OptionGroup(title: "Encoders of JPEG, PNG and WebP")
+  @OptionGroup(title: "Encoders")
   private var formats: TableOptions<FormatTable>
 
   var configuration: ProcessingConfiguration {

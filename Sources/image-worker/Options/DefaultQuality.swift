@@ -10,7 +10,7 @@ extension ProcessingConfiguration {
   /// These overrides of a preset, with the quality that people get by default.
   func withDefaultQuality(for preset: String, in catalog: PresetCatalog) -> ProcessingConfiguration {
     let isPlain = catalog.presets.first { $0.name == preset } == Preset.builtIn.first { $0.name == Preset.defaultName }
-    let isLossless = preferredFormat == .png || webp?.writesLossless ?? false
+    let isLossless = preferredFormat == .png || webp?.writesLossless ?? false || jxl?.writesLossless ?? false
     let setsFormat = preferredFormat.map { $0 != .original } ?? false
     guard isPlain, compressionQuality == nil, targetSimilarity == nil, !isLossless,
       setsFormat || maxWidth != nil || maxHeight != nil || crop != nil

@@ -1,0 +1,226 @@
+// JPEG XL encoding with libjxl, which produces no output before the whole image is encoded.
+
+#include "../core/encoder.h"
+#include "jxl_format.h"
+
+#ifdef CCODECS_JXL
+
+#include <jxl/encode.h>
+
+static const size_t library_bytes = (size_t)4 << 20;
+/// The distance in units of a just noticeable difference that a quality of 100 stands for; 0 would be lossless.
+static const float min_distance = 0.1f;
+
+typedef struct jxl_encoder {
+  ccodecs_encoder base;
+  JxlEncoder *library;
+  JxlEncoderFrameSettings *frame; ///< Owned by `library`.
+  uint8_t *pixels;                ///< The whole image, freed once libjxl has copied it.
+  size_t row_bytes;
+  size_t charged;
+  uint32_t written;
+  bool is_interrupted;
+} jxl_encoder;
+
+static size_t pixel_bytes(const jxl_encoder *e) {
+  return e->row_bytes * e->base.options.height;
+}
+
+static ccodecs_status write(ccodecs_encoder *base, const ccodecs_rows *rows) {
+  jxl_encoder *e = (jxl_encoder *)base;
+  for (uint32_t row = 0; row < rows->row_counts[0]; row++, e->written++) {
+    memcpy(e->pixels + e->written * e->row_bytes, rows->planes[0] + row * rows->row_strides[0], e->row_bytes);
+  }
+  return CCODECS_OK;
+}
+
+/// Runs the parts of a step of libjxl one after the other, and none of them once the caller no longer wants the result.
+static JxlParallelRetCode run(
+    void *owner, void *step, JxlParallelRunInit init, JxlParallelRunFunction part, uint32_t first, uint32_t end) {
+  jxl_encoder *e = owner;
+  const ccodecs_interrupt *interrupt = &e->base.interrupt;
+  const JxlParallelRetCode code = init(step, 1);
+  for (uint32_t i = first; code == 0 && i < end; i++) {
+    if (interrupt->may_continue != NULL && !interrupt->may_continue(interrupt->owner)) {
+      e->is_interrupted = true;
+      return JXL_PARALLEL_RET_RUNNER_ERROR;
+    }
+    part(step, i, 0);
+  }
+  return code;
+}
+
+static ccodecs_status fail(jxl_encoder *e) {
+  if (e->is_interrupted) {
+    return ccodecs_encoder_fail(&e->base, CCODECS_INTERRUPTED, "encoding was interrupted");
+  }
+  const JxlEncoderError error = JxlEncoderGetError(e->library);
+  return ccodecs_encoder_fail(
+      &e->base, error == JXL_ENC_ERR_OOM ? CCODECS_NO_MEMORY : CCODECS_UNSUPPORTED, "libjxl failed with error %d",
+      (int)error);
+}
+
+static void release(jxl_encoder *e) {
+  if (e->library != NULL) {
+    JxlEncoderDestroy(e->library);
+  }
+  e->library = NULL;
+  ccodecs_budget_refund(e->base.budget, e->charged);
+  e->charged = 0;
+}
+
+/// Passes the image to libjxl, which copies it.
+static ccodecs_status end_frame(ccodecs_encoder *base) {
+  jxl_encoder *e = (jxl_encoder *)base;
+  const JxlPixelFormat format = {
+      .num_channels = ccodecs_encoder_channels(&base->options),
+      .data_type = JXL_TYPE_UINT8,
+      .endianness = JXL_NATIVE_ENDIAN};
+  if (JxlEncoderAddImageFrame(e->frame, &format, e->pixels, pixel_bytes(e)) != JXL_ENC_SUCCESS) {
+    return fail(e);
+  }
+  ccodecs_free(base->budget, e->pixels);
+  e->pixels = NULL;
+  JxlEncoderCloseInput(e->library);
+  return CCODECS_OK;
+}
+
+static ccodecs_status finish(ccodecs_encoder *base) {
+  enum { STEP_BYTES = 64 << 10 };
+  jxl_encoder *e = (jxl_encoder *)base;
+  JxlEncoderStatus status = JXL_ENC_NEED_MORE_OUTPUT;
+  while (status == JXL_ENC_NEED_MORE_OUTPUT) {
+    if (!ccodecs_bytes_reserve(&base->output, STEP_BYTES, base->budget)) {
+      return CCODECS_NO_MEMORY;
+    }
+    uint8_t *next = ccodecs_bytes_start(&base->output) + base->output.count;
+    size_t room = STEP_BYTES;
+    status = JxlEncoderProcessOutput(e->library, &next, &room);
+    base->output.count += STEP_BYTES - room;
+  }
+  if (status != JXL_ENC_SUCCESS) {
+    return fail(e);
+  }
+  release(e);
+  return CCODECS_OK;
+}
+
+static void destroy(ccodecs_encoder *base) {
+  jxl_encoder *e = (jxl_encoder *)base;
+  ccodecs_budget *budget = base->budget;
+  release(e);
+  ccodecs_free(budget, e->pixels);
+  ccodecs_bytes_free(&base->output, budget);
+  ccodecs_free(budget, e);
+}
+
+/// Returns libjxl 0.7's memory per pixel, measured with noise, which is the worst case.
+static uint64_t library_bytes_per_pixel(const ccodecs_encode_options *options) {
+  const bool has_alpha = options->pixels == CCODECS_PIXELS_RGBA8;
+  if (options->jxl.is_lossless) {
+    return has_alpha ? 120 : 108;
+  }
+  return has_alpha ? 88 : 76;
+}
+
+static uint64_t pixel_count(const ccodecs_encode_options *options) {
+  return (uint64_t)options->width * options->height;
+}
+
+static uint64_t library_charge(const ccodecs_encode_options *options) {
+  return library_bytes + pixel_count(options) * library_bytes_per_pixel(options);
+}
+
+uint64_t ccodecs_jxl_encoder_max_bytes(const ccodecs_encode_options *options) {
+  return options->jxl.is_lossless ? ccodecs_encoder_max_stored_bytes(options, ccodecs_encoder_channels(options))
+                                  : ccodecs_encoder_max_lossy_bytes(options);
+}
+
+uint64_t ccodecs_jxl_encoder_estimate(const ccodecs_encode_options *options) {
+  // The whole compressed result is buffered, in a block that may grow by half when the last byte arrives.
+  return sizeof(jxl_encoder) + library_charge(options) + pixel_count(options) * ccodecs_encoder_channels(options) +
+         ccodecs_jxl_encoder_max_bytes(options) * 5 / 2;
+}
+
+/// Returns the distance for a quality of 1 to 100, as libjxl's own tools compute it: similar to libjpeg's quality.
+static float distance(uint8_t quality) {
+  const float q = quality;
+  const float distance = q >= 30 ? 0.1f + (100 - q) * 0.09f : 53.0f / 3000 * q * q - 23.0f / 20 * q + 25;
+  return distance < min_distance ? min_distance : distance;
+}
+
+static bool describe(jxl_encoder *e) {
+  const ccodecs_encode_options *options = &e->base.options;
+  const bool has_alpha = options->pixels == CCODECS_PIXELS_RGBA8;
+  const bool is_gray = options->pixels == CCODECS_PIXELS_GRAY8;
+  JxlBasicInfo info;
+  JxlEncoderInitBasicInfo(&info);
+  info.xsize = options->width;
+  info.ysize = options->height;
+  info.bits_per_sample = 8;
+  info.num_color_channels = is_gray ? 1 : 3;
+  info.num_extra_channels = has_alpha ? 1 : 0;
+  info.alpha_bits = has_alpha ? 8 : 0;
+  info.uses_original_profile = options->jxl.is_lossless;
+  JxlColorEncoding colors;
+  JxlColorEncodingSetToSRGB(&colors, is_gray);
+  return JxlEncoderSetBasicInfo(e->library, &info) == JXL_ENC_SUCCESS &&
+         JxlEncoderSetColorEncoding(e->library, &colors) == JXL_ENC_SUCCESS;
+}
+
+static bool configure(jxl_encoder *e) {
+  const ccodecs_encode_options *options = &e->base.options;
+  e->frame = JxlEncoderFrameSettingsCreate(e->library, NULL);
+  return e->frame != NULL &&
+         JxlEncoderFrameSettingsSetOption(e->frame, JXL_ENC_FRAME_SETTING_EFFORT, options->jxl.effort) ==
+             JXL_ENC_SUCCESS &&
+         (options->jxl.is_lossless
+              ? JxlEncoderSetFrameLossless(e->frame, JXL_TRUE)
+              : JxlEncoderSetFrameDistance(e->frame, distance(options->quality))) == JXL_ENC_SUCCESS;
+}
+
+/// Adds the EXIF block in a box, which needs a container.
+static bool add_exif(jxl_encoder *e) {
+  enum { OFFSET_BYTES = 4 }; // the offset of the TIFF header in the block
+  const ccodecs_encode_options *options = &e->base.options;
+  ccodecs_budget *budget = e->base.budget;
+  ccodecs_bytes box = {0};
+  const uint8_t offset[OFFSET_BYTES] = {0};
+  const bool is_added =
+      ccodecs_bytes_append(&box, offset, sizeof offset, budget) &&
+      ccodecs_bytes_append(&box, options->exif, options->exif_count, budget) &&
+      JxlEncoderUseBoxes(e->library) == JXL_ENC_SUCCESS &&
+      JxlEncoderAddBox(e->library, "Exif", ccodecs_bytes_start(&box), box.count, JXL_FALSE) == JXL_ENC_SUCCESS;
+  ccodecs_bytes_free(&box, budget);
+  return is_added;
+}
+
+static bool begin(jxl_encoder *e) {
+  e->library = JxlEncoderCreate(NULL);
+  return e->library != NULL && JxlEncoderSetParallelRunner(e->library, run, e) == JXL_ENC_SUCCESS && describe(e) &&
+         (e->base.options.exif_count == 0 || add_exif(e)) && configure(e);
+}
+
+ccodecs_encoder *ccodecs_jxl_encoder_create(const ccodecs_encode_options *options, ccodecs_budget *budget) {
+  static const ccodecs_encoder_methods methods = {
+      .write = write, .end_frame = end_frame, .finish = finish, .destroy = destroy};
+  jxl_encoder *e = ccodecs_allocate(budget, sizeof *e);
+  if (e == NULL) {
+    return NULL;
+  }
+  memset(e, 0, sizeof *e);
+  ccodecs_encoder_init(&e->base, &methods, options, budget);
+  e->row_bytes = (size_t)options->width * ccodecs_encoder_channels(options);
+  const uint64_t charge = library_charge(options);
+  if (charge <= SIZE_MAX && ccodecs_budget_charge(budget, (size_t)charge)) {
+    e->charged = (size_t)charge;
+    e->pixels = ccodecs_allocate(budget, pixel_bytes(e));
+    if (e->pixels != NULL && begin(e)) {
+      return &e->base;
+    }
+  }
+  destroy(&e->base);
+  return NULL;
+}
+
+#endif
