@@ -337,7 +337,7 @@ let targets: [Target] = [
     name: "WorkerOperationsTests",
     dependencies: [
       "CLibZ", "TestSupport", "WorkThreads", "WorkerOperations", "WorkerProtocol", "WorkerTelemetry", grpcCore,
-      grpcInProcess, grpcPosix, inMemoryTracing, logging, swiftProtobuf, tracing,
+      grpcInProcess, grpcPosix, grpcProtobuf, inMemoryTracing, logging, swiftProtobuf, tracing,
     ] + nio + nioHTTP2,
     swiftSettings: strictSwift),
   .testTarget(

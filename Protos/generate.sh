@@ -41,7 +41,7 @@ generate() {
 }
 
 generate "$work/plain.binpb" "" imageworker/v1/image_worker.proto google/rpc/status.proto \
-  grpc/health/v1/health.proto grpc/reflection/v1/reflection.proto grpc/reflection/v1alpha/reflection.proto
+  grpc/health/v1/health.proto grpc/reflection/v1/reflection.proto
 otlp=opentelemetry/proto
 called=()
 for subject in common resource trace metrics logs; do called+=("$otlp/$subject/v1/$subject.proto"); done

@@ -25,7 +25,7 @@ struct Worker: Service {
   let environment: WorkerEnvironment
   /// The address of the listener, for the commands that the playground shows.
   let address: WorkerAddress
-  private let reflection: ReflectionServices
+  private let reflection: ReflectionService
   let health: HealthState
   let connections: ConnectionCount
   private let callLog: CallLog
@@ -57,7 +57,7 @@ struct Worker: Service {
     callLog = CallLog(metrics: metrics, logger: logger, methods: Set(methods.map(\.fullyQualifiedMethod)))
     connections = ConnectionCount(limit: settings.maxConnections, perPeer: settings.maxConnectionsPerPeer)
     address = WorkerAddress(isSecure: settings.security.tls != nil)
-    reflection = try ReflectionServices()
+    reflection = try ReflectionService()
     health = HealthState(services: Set(reflection.serviceNames))
   }
 
@@ -221,7 +221,7 @@ struct Worker: Service {
   }
 
   private var services: [any RegistrableRPCService] {
-    [ImageWorkerService(environment: environment), HealthService(state: health)] + reflection.all
+    [ImageWorkerService(environment: environment), HealthService(state: health), reflection]
   }
 
   private var connectionLimits: ConnectionLimits {

@@ -81,7 +81,5 @@ package enum OperationalServices {
   ]
 
   /// The methods of the services.
-  package static let methods =
-    Grpc_Health_V1_Health.Method.descriptors + Grpc_Reflection_V1_ServerReflection.Method.descriptors
-    + Grpc_Reflection_V1alpha_ServerReflection.Method.descriptors
+  package static let methods = Grpc_Health_V1_Health.Method.descriptors + ReflectionService.methods
 }

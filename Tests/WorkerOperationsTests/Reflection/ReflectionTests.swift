@@ -1,5 +1,6 @@
 import GRPCCore
 import GRPCInProcessTransport
+import GRPCProtobuf
 import SwiftProtobuf
 import Testing
 import WorkerOperations
@@ -13,7 +14,7 @@ struct ReflectionTests {
   private func ask(_ requests: [Request]) async throws -> [Response] {
     let transport = InProcessTransport()
     var answers: [Response] = []
-    try await withGRPCServer(transport: transport.server, services: try ReflectionServices().all) { _ in
+    try await withGRPCServer(transport: transport.server, services: [try ReflectionService()]) { _ in
       try await withGRPCClient(transport: transport.client) { client in
         let stub = Grpc_Reflection_V1_ServerReflection.Client(wrapping: client)
         answers = try await stub.serverReflectionInfo { writer in
@@ -89,12 +90,15 @@ struct ReflectionTests {
   @Test("answers the older version of the service in the same way")
   func alpha() async throws {
     let transport = InProcessTransport()
-    try await withGRPCServer(transport: transport.server, services: try ReflectionServices().all) { _ in
+    try await withGRPCServer(transport: transport.server, services: [try ReflectionService()]) { _ in
       try await withGRPCClient(transport: transport.client) { client in
-        let stub = Grpc_Reflection_V1alpha_ServerReflection.Client(wrapping: client)
-        try await stub.serverReflectionInfo { writer in
+        let request = StreamingClientRequest<Request> { writer in
           try await writer.write(.with { $0.fileContainingSymbol = "imageworker.v1.ImageWorkerService.InspectImage" })
-        } onResponse: { response in
+        }
+        try await client.bidirectionalStreaming(
+          request: request, descriptor: ReflectionService.methods[1],
+          serializer: ProtobufSerializer<Request>(), deserializer: ProtobufDeserializer<Response>(), options: .defaults
+        ) { response in
           var count = 0
           for try await message in response.messages {
             count += message.fileDescriptorResponse.fileDescriptorProto.count
