@@ -194,7 +194,7 @@ let targets: [Target] = [
     dependencies: ["WorkerProtocol", grpcCore, grpcPosix, grpcProtobuf, nioCore, nioSSL, swiftProtobuf, system],
     swiftSettings: strictSwift),
   // Results by what they are results of, in memory and in files; knows nothing of images.
-  .target(name: "ResultCache", dependencies: [crypto, logging, system], swiftSettings: strictSwift),
+  .target(name: "ResultCache", dependencies: ["WorkThreads", crypto, logging, system], swiftSettings: strictSwift),
   // Generated code and the descriptor set; nothing by hand.
   .target(
     name: "WorkerProtocol",
@@ -219,7 +219,7 @@ let targets: [Target] = [
     name: "ImagePipeline",
     dependencies: ["Fields", "ImageCodecs", "ImageKernels", "WorkThreads", serviceContext, tracing],
     swiftSettings: strictSwift + [.strictMemorySafety()]),
-  // The threads that images are worked on, and their clocks.
+  // The threads that images are worked on, their clocks, and how tasks wait.
   .target(name: "WorkThreads", swiftSettings: strictSwift),
   // The Swift face of the pixel kernels: resizers, converters, filters and orientation over rows.
   .target(name: "ImageKernels", dependencies: ["ImageCodecs", "CPixels"], swiftSettings: strictSwift),

@@ -1,3 +1,5 @@
+internal import WorkThreads
+
 /// The answer to a caller that waits for a result.
 enum Answer: Sendable {
   case hit(CachedResult)
@@ -5,20 +7,15 @@ enum Answer: Sendable {
   case lead
   /// The result cannot be shared: each waiter produces its own.
   case bypass
-  /// The request that the caller wanted to wait for is over: look the result up again.
-  case again
 }
 
 /// A caller that waits for a result.
-struct Waiter: Sendable {
-  var id: UInt64
-  var continuation: CheckedContinuation<Result<Answer, any Error>, Never>
-}
+typealias CacheWaiter = Waiter<Result<Answer, any Error>>
 
 /// An in-flight request: a result that a leader is producing.
 struct Flight: Sendable {
   /// The waiters, in the order of their arrival.
-  var waiters: [Waiter] = []
+  var waiters: [CacheWaiter] = []
   /// The number of the message that the leader is sending; `nil` while it is not sending.
   var sending: UInt64?
 }
@@ -29,7 +26,7 @@ struct CacheState: Sendable {
   enum Entry {
     case hit(CachedResult)
     case lead
-    case wait(UInt64)
+    case wait(CacheWaiter)
   }
 
   let limit: Int
@@ -39,7 +36,8 @@ struct CacheState: Sendable {
   /// The memory that is reserved for results in progress, in bytes.
   var pendingByteCount = 0
   var flights: [CacheKey: Flight] = [:]
-  private var lastID: UInt64 = 0
+  /// The number of messages that leaders have begun or ended to send.
+  private var sendingCount: UInt64 = 0
 
   init(limit: Int, keepsEntries: Bool) {
     self.limit = limit
@@ -75,24 +73,13 @@ struct CacheState: Sendable {
       flights[key] = Flight()
       return .lead
     }
-    lastID += 1
-    return .wait(lastID)
-  }
-
-  /// Adds a waiter to an in-flight request.
-  /// - Returns: false if the request is no longer in flight.
-  mutating func add(_ waiter: Waiter, for key: CacheKey) -> Bool {
-    guard flights[key] != nil else { return false }
+    let waiter = CacheWaiter()
     flights[key]?.waiters.append(waiter)
-    return true
+    return .wait(waiter)
   }
 
-  mutating func removeWaiter(_ id: UInt64, for key: CacheKey) -> Waiter? {
-    guard let index = flights[key]?.waiters.firstIndex(where: { $0.id == id }) else { return nil }
-    return flights[key]?.waiters.remove(at: index)
-  }
-
-  mutating func promote(of key: CacheKey) -> Waiter? {
+  /// Takes out the first waiter, which becomes the leader; the others keep waiting.
+  mutating func promote(of key: CacheKey) -> CacheWaiter? {
     guard var flight = flights[key] else { return nil }
     guard !flight.waiters.isEmpty else {
       flights[key] = nil
@@ -106,7 +93,7 @@ struct CacheState: Sendable {
 
   mutating func noteSending(_ key: CacheKey, isSending: Bool) {
     guard flights[key] != nil else { return }
-    lastID += 1
-    flights[key]?.sending = isSending ? lastID : nil
+    sendingCount += 1
+    flights[key]?.sending = isSending ? sendingCount : nil
   }
 }

@@ -1,5 +1,6 @@
 package import Logging
 internal import Synchronization
+internal import WorkThreads
 
 /// The size limits of a cache, and its directory.
 package struct CacheLimits: Sendable, Hashable {
@@ -38,7 +39,7 @@ package final class ResultCache: Sendable {
   /// The time that a leader may be blocked by its client before other callers stop waiting for it.
   private static let leaderTimeout = Duration.seconds(1)
 
-  private let state: Mutex<CacheState>
+  let state: Mutex<CacheState>
   let disk: DiskStore?
 
   /// Opens a cache.
@@ -83,17 +84,22 @@ package final class ResultCache: Sendable {
   package func lookUp(
     _ key: CacheKey, onWait: @escaping @Sendable (@escaping @Sendable () -> Void) -> Void
   ) async throws -> Lookup {
-    while true {
-      switch state.withLock({ $0.enter(key) }) {
-      case .hit(let result):
-        disk?.noteUse(key)
-        return .hit(result)
-      case .lead:
-        let collector = ResultCollector(cache: self, flight: key)
-        guard let result = readFile(key) else { return .lead(collector) }
-        keep(result, for: key, reserved: result.cost)
-        return .hit(result)
-      case .wait(let id): if let outcome = try await wait(for: key, id, onWait: onWait) { return outcome }
+    switch state.withLock({ $0.enter(key) }) {
+    case .hit(let result):
+      disk?.noteUse(key)
+      return .hit(result)
+    case .lead:
+      let collector = ResultCollector(cache: self, flight: key)
+      guard let result = readFile(key) else { return .lead(collector) }
+      keep(result, for: key, reserved: result.cost)
+      return .hit(result)
+    case .wait(let waiter):
+      onWait { self.stop(waiter, key, with: .failure(CacheError.stopped)) }
+      async let _ = watch(key, waiter)
+      switch try await waiter.outcome().get() {
+      case .hit(let result): return .hit(result)
+      case .lead: return .lead(ResultCollector(cache: self, flight: key))
+      case .bypass: return .bypass
       }
     }
   }
@@ -109,49 +115,19 @@ package final class ResultCache: Sendable {
     }
   }
 
-  /// Waits for an in-flight request.
-  /// - Returns: `nil` if the request ended before the wait started.
-  private func wait(
-    for key: CacheKey, _ id: UInt64, onWait: @escaping @Sendable (@escaping @Sendable () -> Void) -> Void
-  ) async throws -> Lookup? {
-    try await withThrowingTaskGroup(of: (isOver: Bool, outcome: Lookup?).self) { group in
-      group.addTask { [self] in
-        let answer = await withCheckedContinuation { continuation in
-          guard state.withLock({ $0.add(Waiter(id: id, continuation: continuation), for: key) }) else {
-            return continuation.resume(returning: .success(.again))
-          }
-          onWait { self.stop(id, key, with: .failure(CacheError.stopped)) }
-        }
-        switch try answer.get() {
-        case .hit(let result): return (true, .hit(result))
-        case .lead: return (true, .lead(ResultCollector(cache: self, flight: key)))
-        case .bypass: return (true, .bypass)
-        case .again: return (true, nil)
-        }
-      }
-      group.addTask { [self] in
-        await watch(key, id)
-        return (false, nil)
-      }
-      defer { group.cancelAll() }
-      while let answer = try await group.next() { if answer.isOver { return answer.outcome } }
-      return nil
-    }
-  }
-
   /// Ends the wait if the leader is blocked because its client does not read.
-  private func watch(_ key: CacheKey, _ id: UInt64) async {
+  private func watch(_ key: CacheKey, _ waiter: CacheWaiter) async {
     var last: UInt64?
     while true {
       do { try await Task.sleep(for: Self.leaderTimeout) } catch { return }
       let sending = state.withLock { $0.flights[key]?.sending }
-      if let sending, sending == last { return stop(id, key, with: .success(.bypass)) }
+      if let sending, sending == last { return stop(waiter, key, with: .success(.bypass)) }
       last = sending
     }
   }
 
-  private func stop(_ id: UInt64, _ key: CacheKey, with answer: Result<Answer, any Error>) {
-    state.withLock { $0.removeWaiter(id, for: key) }?.continuation.resume(returning: answer)
+  private func stop(_ waiter: CacheWaiter, _ key: CacheKey, with answer: Result<Answer, any Error>) {
+    state.withLock { $0.flights[key]?.waiters.removeFirst { $0 === waiter } }?.end(answer)
   }
 
   /// Reserves memory for more bytes of a result that already uses `buffered` bytes; returns false if there is no room.
@@ -171,15 +147,42 @@ package final class ResultCache: Sendable {
   /// Sends `answer` to all waiters.
   func settle(_ key: CacheKey, with answer: Result<Answer, any Error>) {
     let waiters = state.withLock { $0.flights.removeValue(forKey: key)?.waiters ?? [] }
-    for waiter in waiters { waiter.continuation.resume(returning: answer) }
+    for waiter in waiters { waiter.end(answer) }
+  }
+}
+
+/// A complete result in the cache.
+package struct CachedResult: Sendable {
+  /// Information about the result that the cache's owner stores with it; the cache does not interpret it.
+  package let metadata: [UInt8]
+  /// The bytes of the result, in the portions in which they are sent.
+  package let chunks: [[UInt8]]
+
+  package init(metadata: [UInt8], chunks: [[UInt8]]) {
+    self.metadata = metadata
+    self.chunks = chunks
   }
 
-  /// Promotes the first waiter to leader; the others keep waiting.
-  func handOver(_ key: CacheKey) {
-    state.withLock { $0.promote(of: key) }?.continuation.resume(returning: .success(.lead))
-  }
+  /// The memory overhead of a block in bytes: its header, its array element, and rounding.
+  static let blockOverhead = 64
 
-  func noteSending(_ key: CacheKey, isSending: Bool) {
-    state.withLock { $0.noteSending(key, isSending: isSending) }
+  /// The memory that the result uses, in bytes.
+  var cost: Int { chunks.reduce(Self.cost(of: metadata)) { $0 + Self.cost(of: $1) } }
+
+  static func cost(of block: [UInt8]) -> Int { block.count + blockOverhead }
+}
+
+/// An error from the result cache.
+package enum CacheError: Error, Sendable, Hashable, CustomStringConvertible {
+  /// The directory cannot be created or read; the text contains its path and the reason.
+  case directory(String)
+  /// The wait for a result was ended early, for example because the client disconnected.
+  case stopped
+
+  package var description: String {
+    switch self {
+    case .directory(let reason): reason
+    case .stopped: "the wait for a cached result was stopped"
+    }
   }
 }

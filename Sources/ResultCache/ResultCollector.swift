@@ -1,4 +1,5 @@
 internal import Synchronization
+internal import WorkThreads
 
 /// A collector of a result's bytes, which adds the result to the cache when it is complete.
 ///
@@ -82,13 +83,17 @@ package final class ResultCollector: Sendable {
   /// Ends the request without a result, for a reason that does not affect others; the first waiter becomes the leader.
   package func giveUp() {
     guard end() else { return }
-    if let flight { cache.handOver(flight) }
+    if let flight { cache.state.withLock { $0.promote(of: flight) }?.end(.success(.lead)) }
   }
 
   /// Records that a message is being sent, which a slow client may delay, so that waiters can time out.
-  package func beginSending() { if let flight { cache.noteSending(flight, isSending: true) } }
+  package func beginSending() { noteSending(true) }
   /// Records that the message has been sent.
-  package func endSending() { if let flight { cache.noteSending(flight, isSending: false) } }
+  package func endSending() { noteSending(false) }
+
+  private func noteSending(_ isSending: Bool) {
+    if let flight { cache.state.withLock { $0.noteSending(flight, isSending: isSending) } }
+  }
 
   private var isCollecting: Bool {
     state.withLock { state in if case .collecting = state.phase { true } else { false } }

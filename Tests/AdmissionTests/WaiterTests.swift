@@ -3,6 +3,7 @@ import ImagePipeline
 import Synchronization
 import TestSupport
 import Testing
+import WorkThreads
 
 @Suite("Waiter", .timeLimit(.minutes(5)))
 struct WaiterTests {

@@ -79,7 +79,7 @@ extension Layer {
       maxPointerLineCount: 0),
     Layer(name: "ProtobufWire", modules: [], foreign: [], maxPointerLineCount: 5),
     Layer(
-      name: "ResultCache", modules: [],
+      name: "ResultCache", modules: ["WorkThreads"],
       foreign: libc.union(["Crypto", "Logging", "Synchronization", "SystemPackage"]),
       maxPointerLineCount: 5),
     Layer(

@@ -1,5 +1,6 @@
 package import ImagePipeline
 internal import Synchronization
+internal import WorkThreads
 
 /// The memory budget that all images of a worker share, assigned in order of arrival.
 ///
@@ -118,6 +119,14 @@ package final class MemoryBudget: Sendable {
         .overloaded, "\(byteCount) bytes of memory are not free: \(used) of \(limit) are in use; try again later")
     }
     return Reservation(byteCount: byteCount, admission: admission, budget: self)
+  }
+
+  /// Reserves `byteCount` bytes for an image whose needs are not known yet, if no image waits and half of the budget
+  /// remains.
+  /// - Returns: The reservation, to be shrunk to what the image needs; `nil` if memory is not plentiful.
+  package func reserveSpare(_ byteCount: Int) -> Reservation? {
+    guard waitingCount == 0, byteCount <= limit / 2 - used else { return nil }
+    return try? reserveNow(byteCount)
   }
 
   /// Counts `byteCount` more buffered bytes for an upload that has already buffered `own` bytes.

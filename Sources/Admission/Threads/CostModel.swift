@@ -1,6 +1,7 @@
 package import FoundationEssentials
 package import ImagePipeline
 internal import Synchronization
+internal import WorkThreads
 
 /// The properties that the cost of an image depends on, as far as they are known before it is decoded.
 struct CostKind: Hashable, Sendable {

@@ -1,6 +1,7 @@
 internal import Admission
 internal import ImagePipeline
 internal import Synchronization
+internal import WorkThreads
 
 /// The items of one batch stream and their states, protected by one lock.
 ///

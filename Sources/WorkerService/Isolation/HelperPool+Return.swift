@@ -1,6 +1,7 @@
 internal import Admission
 internal import ImagePipeline
 internal import Synchronization
+internal import WorkThreads
 internal import WorkerIsolation
 
 extension HelperPool {

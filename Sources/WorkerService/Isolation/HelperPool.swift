@@ -1,6 +1,7 @@
 internal import Admission
 package import ImagePipeline
 internal import Synchronization
+internal import WorkThreads
 package import WorkerIsolation
 
 /// The helper processes of a worker: each works on one image at a time, and on images of one caller only.
