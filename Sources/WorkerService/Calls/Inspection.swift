@@ -15,14 +15,14 @@ struct Inspection {
   func plan(_ bytes: Data, configuration: ProcessingConfiguration) async throws(PipelineError) -> PlannedImage {
     let channel = environment.makeChannel(for: caller, cancellation, isPreview: false)
     let work = ImageWork(channel, memory: environment.memory)
-    try await work.prepare()
+    try await work.channel.prepare()
     let planning = WorkRequest.Planning(
       results: .renditions([configuration]), lateOrientation: ImageReader.lateOrientation(of: bytes.bytes))
     var rest = bytes
     do throws(PipelineError) {
       repeat {
-        let isLast = rest.count <= work.maxByteCount && !Self.isBeginning(bytes)
-        let window = rest.prefix(work.maxByteCount)
+        let isLast = rest.count <= work.channel.maxByteCount && !Self.isBeginning(bytes)
+        let window = rest.prefix(work.channel.maxByteCount)
         rest = rest.dropFirst(try work.readHeader(window.bytes, isLast: isLast, planning))
       } while work.plan == nil && !rest.isEmpty
       guard work.plan != nil else { throw PipelineError(.truncatedImage, "the image ends before its header does") }

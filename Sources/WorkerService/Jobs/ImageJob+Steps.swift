@@ -54,7 +54,7 @@ extension ImageJob {
 
   /// Reads input until the header is complete and the results are planned.
   func readHeader() async throws -> PlannedImage {
-    try await work.prepare()
+    try await work.channel.prepare()
     while true {
       try readHeaderWindow()
       if let plan = work.plan { return plan }
@@ -77,7 +77,7 @@ extension ImageJob {
     }
     if work.isStarted { noteReservation() }
     do throws(PipelineError) { try work.chargeBuffered() } catch {
-      guard source.makeRoom(after: error) else { throw error }
+      guard input.source.makeRoom(after: error) else { throw error }
       try work.chargeBuffered()
     }
     input.consume(consumed)
@@ -88,7 +88,7 @@ extension ImageJob {
   /// The results of an upload are looked up before it is started.
   private func reserveSpare() -> Reservation? {
     guard input.isLastChunk, cache?.hasLookedUp ?? true else { return nil }
-    return admission.reserveSpare(ImageWork.spareByteCount + source.bufferedByteCount)
+    return admission.reserveSpare(ImageWork.spareByteCount + input.source.bufferedByteCount)
   }
 
   /// Records the memory of an image that did not wait for it.
@@ -100,7 +100,7 @@ extension ImageJob {
 
   /// Waits for the next chunk if the current one is consumed and more input is needed.
   func refill() async throws {
-    guard input.isEmpty, !work.isPaused, !work.hasEnded else { return }
+    guard input.chunk.isEmpty, !work.isPaused, !work.hasEnded else { return }
     try await input.fetch()
   }
 
@@ -114,7 +114,7 @@ extension ImageJob {
     let span = environment.tracer.startSpan("queue", ofKind: .internal)
     defer { span.end() }
     span.attributes["imageworker.reserved_bytes"] = byteCount
-    do { return try await admission.reserve(byteCount + source.bufferedByteCount) } catch {
+    do { return try await admission.reserve(byteCount + input.source.bufferedByteCount) } catch {
       span.record(error)
       throw error
     }
@@ -149,8 +149,8 @@ extension ImageJob {
   /// Delivers the available output of each rendition, and the report or error of each that has ended.
   func deliver() async throws {
     for (index, rendition) in madeRenditions.enumerated() {
-      var chunks = work.takeOutput(of: index)[...]
-      let outcome = work.takeEnd(of: index)
+      var chunks = work.results.takeOutput(of: index)[...]
+      let outcome = work.results.takeEnd(of: index)
       while let chunk = chunks.popFirst() {
         let isMoreReady = !chunks.isEmpty || outcome != nil
         try await madeResults.send(ResultPart(.chunk(chunk), of: rendition, isMoreReady: isMoreReady))

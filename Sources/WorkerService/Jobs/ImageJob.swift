@@ -17,12 +17,11 @@ final class ImageJob {
   /// Receives results that this job produces, and forwards them through the cache to `results`.
   let madeResults: any ResultSink
 
-  let source: any ImageSource
-  /// The account of the caller, and the source that charges it; `nil` if callers are not identified.
-  private let charge: (account: CallerAccount, source: ChargedSource)?
-  var input: SourceWindows
+  /// The account of the caller; `nil` if callers are not identified.
+  private let account: CallerAccount?
+  let input: ImageInput
   /// See `ImageSource.lateOrientation`.
-  private(set) lazy var lateOrientation = source.lateOrientation
+  private(set) lazy var lateOrientation = input.source.lateOrientation
   let work: ImageWork
   var clock = JobClock()
 
@@ -35,24 +34,18 @@ final class ImageJob {
     self.admission = admission
     self.cancellation = cancellation
     self.caller = caller
-    let charge = environment.currentCaller.map { (account: $0, source: ChargedSource(source)) }
-    self.charge = charge
-    let source: any ImageSource = charge.map { $0.source as any ImageSource } ?? source
-    let results = MeteringSink(sink, renditionCount: renditions.count, metrics: environment.metrics)
-    let hashing = environment.cache == nil ? nil : HashingSource(source)
-    let cache = environment.cache.flatMap { cache in
-      hashing.map {
-        JobCache(
-          cache, of: renditions, from: $0, to: results, metrics: environment.metrics, cancellation: cancellation)
-      }
-    }
-    self.results = results
-    self.cache = cache
-    madeResults = cache?.sink ?? results
-    self.source = hashing ?? source
+    account = environment.currentCaller
     let channel = environment.makeChannel(for: caller, cancellation, isPreview: false)
     work = ImageWork(channel, memory: environment.memory)
-    input = SourceWindows(self.source, maxByteCount: work.maxByteCount)
+    let input = ImageInput(source, maxByteCount: work.channel.maxByteCount, isHashed: environment.cache != nil)
+    let results = MeteringSink(sink, renditionCount: renditions.count, metrics: environment.metrics)
+    cache = environment.cache.map {
+      JobCache(
+        $0, of: renditions, from: input, to: results, metrics: environment.metrics, cancellation: cancellation)
+    }
+    self.input = input
+    self.results = results
+    madeResults = cache?.sink ?? results
   }
 
   /// Processes the image on the image executor until every rendition has ended.
@@ -61,8 +54,8 @@ final class ImageJob {
   func run() async throws {
     clock = JobClock()
     let cost = environment.threadQueue.costs.estimate(
-      of: source.whole, renditions.map(\.configuration), for: caller.connection)
-    if let charge { charge.source.image = try charge.account.beginImage(cpuTime: cost.duration) }
+      of: input.source.whole, renditions.map(\.configuration), for: caller.connection)
+    input.charged = try account?.beginImage(cpuTime: cost.duration)
     let span = environment.tracer.startSpan("queue", ofKind: .internal)
     let queue = environment.threadQueue
     let place: ThreadQueue.Place
@@ -77,9 +70,9 @@ final class ImageJob {
       queue.begin(place.lane)
       span.end()
       clock.queued = clock.began.duration(to: .now)
-      defer { if let kept = work.kept { cache?.noteKept(in: kept) } }
+      defer { if let kept = work.channel.kept { cache?.noteKept(in: kept) } }
       do {
-        try charge?.source.image?.checkCPUTime()
+        try input.charged?.checkCPUTime()
         try await process()
         queue.costs.learn(clock.worked, for: cost)
         try cache?.keepMade()
@@ -94,8 +87,8 @@ final class ImageJob {
   func worked<Result, Failure: Error>(_ body: () throws(Failure) -> Result) throws(Failure) -> Result {
     let began = ContinuousClock.now
     defer { clock.worked += began.duration(to: .now) }
-    guard let image = charge?.source.image else { return try body() }
-    defer { image.use(cpuTime: work.takeRemoteCPUTime()) }
+    guard let image = input.charged else { return try body() }
+    defer { image.use(cpuTime: work.channel.takeCPUTime()) }
     return try image.measure(body)
   }
 

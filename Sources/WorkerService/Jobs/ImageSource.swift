@@ -53,80 +53,50 @@ final class WholeImage: ImageSource {
   func next() async throws -> (bytes: Data, isLast: Bool) { (bytes, true) }
 }
 
-/// Charges the bytes of another source to a caller while forwarding them.
-final class ChargedSource: ImageSource {
-  private let source: any ImageSource
-  /// The image to charge; `nil` until it has begun.
-  var image: CallerImage?
-
-  init(_ source: any ImageSource) { self.source = source }
-
-  var isComplete: Bool { source.isComplete }
-  var whole: Data? { source.whole }
-  var bufferedByteCount: Int { source.bufferedByteCount }
-  func makeRoom(after error: PipelineError) -> Bool { source.makeRoom(after: error) }
-
-  func next() async throws -> (bytes: Data, isLast: Bool) {
-    let (bytes, isLast) = try await source.next()
-    image?.use(byteCount: bytes.count)
-    return (bytes, isLast)
-  }
-}
-
-/// Hashes the bytes of another source while forwarding them.
-final class HashingSource: ImageSource {
-  private let source: any ImageSource
-  /// The hash state of the bytes forwarded so far.
-  private(set) var hasher = InputHasher()
-
-  init(_ source: any ImageSource) { self.source = source }
-
-  var isComplete: Bool { source.isComplete }
-  var whole: Data? { source.whole }
-  var bufferedByteCount: Int { source.bufferedByteCount }
-  func makeRoom(after error: PipelineError) -> Bool { source.makeRoom(after: error) }
-
-  func next() async throws -> (bytes: Data, isLast: Bool) {
-    let (bytes, isLast) = try await source.next()
-    bytes.withUnsafeBytes { hasher.update($0) }
-    return (bytes, isLast)
-  }
-}
-
-/// The bytes of a source, divided into windows.
+/// The bytes of a source, divided into windows; charged to the caller and hashed for the cache as they arrive.
 ///
 /// A job checks for output after each window.
-struct SourceWindows {
+final class ImageInput {
   /// The default maximum size of a window in bytes; a strip of a large image needs about as many.
-  static let byteCount = 128 * 1024
+  static let windowByteCount = 128 * 1024
 
-  private let source: any ImageSource
+  let source: any ImageSource
   private let maxByteCount: Int
-  private var rest = Data()
+  private let isHashed: Bool
+  /// The image of the caller to charge; `nil` until it has begun, or if callers are not identified.
+  var charged: CallerImage?
+  /// The hash state of the bytes so far, if they are hashed.
+  private(set) var hasher = InputHasher()
+  /// The unread bytes of the current chunk.
+  private(set) var chunk = Data()
   /// Whether no byte follows the current chunk.
   private(set) var isLastChunk = false
 
-  /// - `maxByteCount`: the maximum size of a window.
-  init(_ source: any ImageSource, maxByteCount: Int = SourceWindows.byteCount) {
+  /// - Parameters:
+  ///   - source: Supplies the bytes.
+  ///   - maxByteCount: The maximum size of a window.
+  ///   - isHashed: Whether results are looked up by the hash of the bytes.
+  init(_ source: any ImageSource, maxByteCount: Int = ImageInput.windowByteCount, isHashed: Bool = false) {
     self.source = source
     self.maxByteCount = maxByteCount
+    self.isHashed = isHashed
   }
 
-  /// The unread bytes of the current chunk.
-  var chunk: Data { rest }
-  /// Whether the current chunk is consumed.
-  var isEmpty: Bool { rest.isEmpty }
   /// Whether at most one window of the default size remains.
-  var isNearEnd: Bool { isLastChunk && rest.count <= Self.byteCount }
+  var isNearEnd: Bool { isLastChunk && chunk.count <= Self.windowByteCount }
 
   /// The next bytes to process, and whether they are the last.
   var current: (bytes: Data, isLast: Bool) {
-    let window = rest.prefix(maxByteCount)
-    return (window, isLastChunk && window.count == rest.count)
+    let window = chunk.prefix(maxByteCount)
+    return (window, isLastChunk && window.count == chunk.count)
   }
 
-  mutating func consume(_ byteCount: Int) { rest = rest.dropFirst(byteCount) }
+  func consume(_ byteCount: Int) { chunk = chunk.dropFirst(byteCount) }
 
   /// Replaces the current chunk with the source's next one, and waits for it if necessary.
-  mutating func fetch() async throws { (rest, isLastChunk) = try await source.next() }
+  func fetch() async throws {
+    (chunk, isLastChunk) = try await source.next()
+    charged?.use(byteCount: chunk.count)
+    if isHashed { chunk.withUnsafeBytes { hasher.update($0) } }
+  }
 }

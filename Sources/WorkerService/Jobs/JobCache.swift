@@ -12,7 +12,7 @@ final class JobCache {
   }
 
   private let cache: ResultCache
-  private let source: HashingSource
+  private let input: ImageInput
   private let metrics: WorkerMetrics
   private let cancellation: Cancellation
   /// Collects the results of the missing renditions.
@@ -26,13 +26,14 @@ final class JobCache {
 
   /// Creates the cache access of one job.
   ///
+  /// - `input`: the hashed bytes of the image.
   /// - `next`: receives the parts that the sink has collected.
   init(
-    _ cache: ResultCache, of renditions: [Rendition], from source: HashingSource, to next: any ResultSink,
+    _ cache: ResultCache, of renditions: [Rendition], from input: ImageInput, to next: any ResultSink,
     metrics: WorkerMetrics, cancellation: Cancellation
   ) {
     self.cache = cache
-    self.source = source
+    self.input = input
     self.metrics = metrics
     self.cancellation = cancellation
     sink = CachingSink(next)
@@ -91,7 +92,7 @@ final class JobCache {
   ///   otherwise none, and the results that the job produces are collected.
   func lookUpUpload() -> [Kept] {
     hasLookedUp = true
-    if source.isComplete {
+    if input.source.isComplete {
       let kept = zip(missing, keys()).compactMap { rendition, key in
         cache.result(for: key).map { Kept(rendition: rendition, result: $0) }
       }
@@ -143,7 +144,7 @@ final class JobCache {
 
   /// The cache keys of the missing renditions: the image's hash and the configuration with the preset applied.
   private func keys() -> [CacheKey] {
-    missing.map { CacheKey(input: source.hasher, configuration: $0.configuration) }
+    missing.map { CacheKey(input: input.hasher, configuration: $0.configuration) }
   }
 }
 

@@ -11,7 +11,7 @@ package final class ImageServer {
   }
 
   /// The size in bytes of the windows in which bytes are processed, so that results do not depend on the requests' sizes.
-  static let windowByteCount = SourceWindows.byteCount
+  static let windowByteCount = ImageInput.windowByteCount
   /// The number of output bytes that are worth a response.
   ///
   /// In a helper, a response costs two changes of processes: with 64 KiB, a result of 1.2 MB needed 19 responses.

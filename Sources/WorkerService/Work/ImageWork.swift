@@ -1,13 +1,12 @@
 internal import Admission
-internal import FoundationEssentials
 internal import ImagePipeline
 internal import WorkThreads
 
 /// The work on one image as its job sees it: sends requests to the image's server, and keeps their results and the memory
 /// that is charged for it.
 ///
-/// Call `prepare` or `prepareNow`, `readHeader` until there is a plan, `start` unless that was done with the header, and
-/// `advance` until `hasEnded`. Every function blocks the thread while the server works.
+/// Call `prepare` or `prepareNow` of its channel, `readHeader` until there is a plan, `start` unless that was done with the
+/// header, and `advance` until `hasEnded`. Every function blocks the thread while the server works.
 final class ImageWork {
   /// The memory in bytes in which an image may be started together with its header: enough for most photographs that
   /// become smaller.
@@ -15,14 +14,16 @@ final class ImageWork {
   /// The size in bytes that readers may buffer without a charge; enough for formats whose header comes first.
   static let headerByteCount = 256 * 1024
 
-  private let channel: any WorkChannel
+  /// The way to the image's server.
+  let channel: any WorkChannel
   /// The format's name in logs while a thread works on the image.
   private var formatName: String?
   private var bufferedByteCount = 0
   /// The memory charged for what readers buffer beyond `headerByteCount`, until the image is started.
   private var buffered: Hold
   private var reservation: Reservation?
-  private var results = WorkResults()
+  /// The output and the outcomes of the renditions, until the job takes them.
+  var results = WorkResults()
   /// The plan of the image; `nil` until its header is complete.
   private(set) var plan: PlannedImage?
   /// Whether decoding was started.
@@ -34,23 +35,6 @@ final class ImageWork {
     self.channel = channel
     buffered = Hold(budget: memory)
   }
-
-  /// Waits until the work can begin; see `WorkChannel.prepare`.
-  func prepare() async throws(PipelineError) { try await channel.prepare() }
-
-  /// Makes the work ready without waiting; see `WorkChannel.prepareNow`.
-  func prepareNow() throws(PipelineError) { try channel.prepareNow() }
-
-  /// The maximum number of bytes to process at a time.
-  var maxByteCount: Int { channel.maxByteCount }
-
-  /// The cached results of the process that works on the image; `nil` for this process.
-  var kept: KeptResults? { channel.kept }
-
-  /// Returns the CPU time that other processes have used for this image since the last call.
-  func takeRemoteCPUTime() -> Duration { channel.takeCPUTime() }
-
-  // MARK: Steps
 
   /// Reads the next bytes of the header, and plans the image once it is complete.
   ///
@@ -88,7 +72,7 @@ final class ImageWork {
     try send(.start(renditionIDs: renditionIDs), RawSpan(), isLast: false)
   }
 
-  /// Processes the next bytes of a started image; `takeOutput` returns the output.
+  /// Processes the next bytes of a started image; `results` has the output.
   ///
   /// The next call must supply the unconsumed bytes again, even if there are none.
   /// - Returns: The number of consumed bytes.
@@ -114,14 +98,6 @@ final class ImageWork {
     isPaused = response.isPaused
     return response
   }
-
-  // MARK: Results
-
-  /// Removes and returns the available compressed bytes of a rendition, in chunks that fit into a message.
-  func takeOutput(of index: Int) -> [Data] { results.takeOutput(of: index) }
-
-  /// Returns the outcome of a rendition once; `nil` before it has ended and on every later call.
-  func takeEnd(of index: Int) -> Result<ProcessingReport, PipelineError>? { results.takeEnd(of: index) }
 
   /// Whether the outcome of every rendition is known.
   var isComplete: Bool { plan != nil && results.areComplete }

@@ -37,7 +37,7 @@ struct WorkResults {
     }
   }
 
-  /// Removes and returns the bytes that were appended since the last call.
+  /// Removes and returns the bytes that were appended since the last call, in chunks that fit into a message.
   mutating func takeOutput(of index: Int) -> [Data] { outputs[index].take() }
 
   /// Returns the outcome of a rendition once it has ended; `nil` before that, and afterwards.

@@ -50,7 +50,7 @@ struct HelperChannelTests {
     rest = rest.dropFirst(try again.readHeader(rest.span.bytes, isLast: true, planning, spare: spare))
     while !again.isComplete { rest = rest.dropFirst(try again.advance(rest.span.bytes, isLast: true)) }
     #expect(memory.processes == HelperPool.helperByteCount && pool.idleCount == pool.count - 1)
-    #expect(again.takeRemoteCPUTime() > .zero && again.takeRemoteCPUTime() == .zero)
+    #expect(again.channel.takeCPUTime() > .zero && again.channel.takeCPUTime() == .zero)
     withExtendedLifetime(work) {}
   }
 
@@ -61,8 +61,8 @@ struct HelperChannelTests {
       let work = try await Isolated.work(in: pool)
       #expect(throws: PipelineError.self) { try work.readHeader(bytes.span.bytes, isLast: true, Isolated.planning) }
       #expect(pool.idleCount == pool.count && pool.lostCount == UInt64(lostCount))
-      try await work.prepare()
-      try work.prepareNow()
+      try await work.channel.prepare()
+      try work.channel.prepareNow()
       #expect(pool.idleCount == pool.count)
     }
   }
@@ -140,7 +140,7 @@ struct HelperChannelTests {
       let work = try await Isolated.work(in: pool)
       var rest = image[...]
       func take(_ body: ([UInt8], Bool) throws -> Int) throws {
-        let window = Array(rest.prefix(work.maxByteCount))
+        let window = Array(rest.prefix(work.channel.maxByteCount))
         rest = rest.dropFirst(try body(window, window.count == rest.count))
       }
       let planning = WorkRequest.Planning(

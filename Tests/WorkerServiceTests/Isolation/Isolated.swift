@@ -53,7 +53,7 @@ enum Isolated {
       pool, caller: "", limits: ImageLimits(), memory: memory, cancellation: cancellation, tracing: tracing,
       waited: { _, _ in })
     let work = ImageWork(channel, memory: memory)
-    try await work.prepare()
+    try await work.channel.prepare()
     return work
   }
 

@@ -132,8 +132,8 @@ struct IsolationTests {
       results: .renditions([ProcessingConfiguration(maxWidth: 64, preferredFormat: .png)]))
     func result(of work: ImageWork, _ consumed: Int) throws -> [Data] {
       #expect(consumed == bytes.count && work.isStarted)
-      let chunks = work.takeOutput(of: 0)
-      #expect(try work.takeEnd(of: 0)?.get().outputByteCount == UInt64(chunks.reduce(0) { $0 + $1.count }))
+      let chunks = work.results.takeOutput(of: 0)
+      #expect(try work.results.takeEnd(of: 0)?.get().outputByteCount == UInt64(chunks.reduce(0) { $0 + $1.count }))
       #expect(work.hasEnded)
       return chunks
     }

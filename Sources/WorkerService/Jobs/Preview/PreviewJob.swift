@@ -95,7 +95,7 @@ final class PreviewJob {
   private func processWindow() throws(PipelineError) -> Bool {
     switch phase {
     case .readingHeader(let work):
-      try work.prepareNow()
+      try work.channel.prepareNow()
       let planning = WorkRequest.Planning(
         results: .preview(rendition.configuration, maxSide: environment.maxPreviewSide),
         lateOrientation: lateOrientation)
@@ -116,7 +116,7 @@ final class PreviewJob {
   }
 
   private func window(of work: ImageWork) -> (bytes: Data, isLast: Bool) {
-    let bytes = input.bytes.prefix(work.maxByteCount)
+    let bytes = input.bytes.prefix(work.channel.maxByteCount)
     return (bytes, input.isLast && bytes.count == input.bytes.count)
   }
 
@@ -124,8 +124,8 @@ final class PreviewJob {
 
   private func takeParts() throws(PipelineError) -> [ResultPart] {
     guard case .decoding(let work, let header) = phase else { return [] }
-    let chunks = work.takeOutput(of: 0)
-    let report = try work.takeEnd(of: 0)?.get()
+    let chunks = work.results.takeOutput(of: 0)
+    let report = try work.results.takeEnd(of: 0)?.get()
     guard !chunks.isEmpty || report != nil else { return [] }
     phase = .decoding(work, header: nil)
     var contents = header.map { [ResultPart.Content.header($0)] } ?? []
