@@ -312,7 +312,7 @@ let targets: [Target] = [
   .testTarget(
     name: "WorkerPlaygroundTests",
     dependencies: [
-      "Admission", "Fields", "ImagePipeline", "WorkerPlayground", grpcCore, inMemoryTracing, nioCore, tracing,
+      "Admission", "Fields", "ImagePipeline", "WorkerPlayground", "WorkerService", grpcCore, nioCore, tracing,
     ] + hummingbird,
     swiftSettings: strictSwift),
   // Every text that users see, in one file that `make text` writes.

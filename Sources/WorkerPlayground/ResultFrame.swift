@@ -4,6 +4,7 @@ internal import GRPCProtobuf
 internal import NIOCore
 internal import SwiftProtobuf
 internal import WorkerProtocol
+internal import WorkerService
 
 /// A part of a response that contains several results: one byte for its kind, four for its length, and its contents.
 ///
@@ -59,7 +60,9 @@ struct ResultFrame {
   init(_ error: any Error) { self.init(.error, PlaygroundError(error).json) }
 
   /// The frame of the call's spans.
-  init(_ spans: [SpanRecorder.Record]) { self.init(.spans, Array((try? JSONEncoder().encode(spans)) ?? Data())) }
+  init(_ spans: [RecordedSpan]) {
+    self.init(.spans, Array((try? JSONEncoder().encode(spans.map(PageSpan.init))) ?? Data()))
+  }
 
   /// Appends the frame to a buffer.
   func append(to buffer: inout ByteBuffer) {
@@ -67,6 +70,19 @@ struct ResultFrame {
     buffer.writeInteger(UInt32(contents.count + chunk.count))
     buffer.writeBytes(contents)
     buffer.writeBytes(chunk)
+  }
+}
+
+/// A span as pages show it; times are in nanoseconds since 1970, and attributes are texts.
+private struct PageSpan: Encodable {
+  let name: String
+  let start: UInt64
+  let end: UInt64
+  let attributes: [String: String]
+
+  init(_ span: RecordedSpan) {
+    (name, start, end) = (span.name, span.began, max(span.began, span.ended))
+    attributes = span.attributes.mapValues(\.description)
   }
 }
 

@@ -61,7 +61,7 @@ struct ResultStream: Sendable {
         }
       } catch { ResultFrame(error).append(to: &last) }
     }
-    ResultFrame(recorder.records.all).append(to: &last)
+    ResultFrame(recorder.take()).append(to: &last)
     await frames.send(last)
   }
 }

@@ -1,23 +1,32 @@
 internal import ImagePipeline
 internal import ProtobufWire
 internal import Synchronization
-internal import Tracing
+package import Tracing
 
-/// A span that ended in a helper.
-struct RecordedSpan {
+/// A span that has ended, in a helper or for a page of the playground.
+package struct RecordedSpan: Sendable {
   /// A value of an attribute; stages use no others.
-  enum Attribute: Hashable {
+  package enum Attribute: Sendable, Hashable, CustomStringConvertible {
     case integer(Int64)
     case flag(Bool)
     case number(Double)
     case text(String)
+
+    package var description: String {
+      switch self {
+      case .integer(let integer): "\(integer)"
+      case .flag(let flag): "\(flag)"
+      case .number(let number): "\(number)"
+      case .text(let text): text
+      }
+    }
   }
 
-  var name: String
+  package var name: String
   /// Nanoseconds since 1970.
-  var began: UInt64
-  var ended: UInt64 = 0
-  var attributes: [String: Attribute] = [:]
+  package var began: UInt64
+  package var ended: UInt64 = 0
+  package var attributes: [String: Attribute] = [:]
   /// The message of the span's error; `nil` without one.
   var error: String?
 
@@ -83,85 +92,111 @@ extension RecordedSpan {
   }
 }
 
-/// A tracer that keeps ended spans until they are taken.
-final class SpanRecorder: Tracer {
+/// A tracer that keeps ended spans until they are taken, whether their traces are sampled or not.
+package final class SpanRecorder: Tracer {
+  private let base: any Tracer
   private let ended = Mutex<[RecordedSpan]>([])
 
+  /// Creates a tracer that also records its spans with `base`.
+  package init(base: any Tracer = NoOpTracer()) { self.base = base }
+
   /// Removes and returns the spans that have ended.
-  func take() -> [RecordedSpan] {
+  package func take() -> [RecordedSpan] {
     ended.withLock { spans in
       defer { spans = [] }
       return spans
     }
   }
 
-  func startSpan<Instant: TracerInstant>(
+  package func startSpan<Instant: TracerInstant>(
     _ operationName: String, context: @autoclosure () -> ServiceContext, ofKind kind: SpanKind,
     at instant: @autoclosure () -> Instant, function: String, file fileID: String, line: UInt
   ) -> RecorderSpan {
-    RecorderSpan(
-      RecordedSpan(name: operationName, began: instant().nanosecondsSinceEpoch), context: context(), recorder: self)
+    let began = instant()
+    let span = base.startSpan(
+      operationName, context: context(), ofKind: kind, at: began, function: function, file: fileID, line: line)
+    return RecorderSpan(
+      RecordedSpan(name: operationName, began: began.nanosecondsSinceEpoch), base: span, recorder: self)
   }
 
   fileprivate func keep(_ span: RecordedSpan) { ended.withLock { $0.append(span) } }
 
-  func forceFlush() {}
-  func extract<Carrier, Extract: Extractor>(
+  package func forceFlush() {}
+
+  package func extract<Carrier, Extract: Extractor>(
     _ carrier: Carrier, into context: inout ServiceContext, using extractor: Extract
-  ) where Extract.Carrier == Carrier {}
-  func inject<Carrier, Inject: Injector>(
+  ) where Extract.Carrier == Carrier {
+    base.extract(carrier, into: &context, using: extractor)
+  }
+
+  package func inject<Carrier, Inject: Injector>(
     _ context: ServiceContext, into carrier: inout Carrier, using injector: Inject
-  ) where Inject.Carrier == Carrier {}
+  ) where Inject.Carrier == Carrier {
+    base.inject(context, into: &carrier, using: injector)
+  }
 }
 
 /// A span of a `SpanRecorder`.
-final class RecorderSpan: Span {
+package final class RecorderSpan: Span {
   private struct State {
     var record: RecordedSpan
+    // A copy: a span that is not sampled keeps no attributes.
     var attributes = SpanAttributes()
   }
 
-  let context: ServiceContext
+  private let base: any Span
   private let recorder: SpanRecorder
   private let state: Mutex<State>
 
-  fileprivate init(_ record: RecordedSpan, context: ServiceContext, recorder: SpanRecorder) {
-    self.context = context
+  fileprivate init(_ record: RecordedSpan, base: any Span, recorder: SpanRecorder) {
+    self.base = base
     self.recorder = recorder
     state = Mutex(State(record: record))
   }
 
-  var isRecording: Bool { true }
+  package var context: ServiceContext { base.context }
+  package var isRecording: Bool { true }
 
-  var operationName: String {
+  package var operationName: String {
     get { state.withLock { $0.record.name } }
-    set { state.withLock { $0.record.name = newValue } }
+    set {
+      state.withLock { $0.record.name = newValue }
+      base.operationName = newValue
+    }
   }
 
-  var attributes: SpanAttributes {
+  package var attributes: SpanAttributes {
     get { state.withLock { $0.attributes } }
-    set { state.withLock { $0.attributes = newValue } }
+    set {
+      state.withLock { $0.attributes = newValue }
+      base.attributes = newValue
+    }
   }
 
-  func setStatus(_ status: SpanStatus) {
+  package func setStatus(_ status: SpanStatus) {
     state.withLock { $0.record.error = status.code == .error ? status.message ?? "" : nil }
+    base.setStatus(status)
   }
 
-  func addEvent(_ event: SpanEvent) {}
-  func addLink(_ link: SpanLink) {}
-  func recordError<Instant: TracerInstant>(
-    _ error: any Error, attributes: SpanAttributes, at instant: @autoclosure () -> Instant
-  ) {}
+  package func addEvent(_ event: SpanEvent) { base.addEvent(event) }
+  package func addLink(_ link: SpanLink) { base.addLink(link) }
 
-  func end<Instant: TracerInstant>(at instant: @autoclosure () -> Instant) {
-    let ended = instant().nanosecondsSinceEpoch
+  package func recordError<Instant: TracerInstant>(
+    _ error: any Error, attributes: SpanAttributes, at instant: @autoclosure () -> Instant
+  ) {
+    base.recordError(error, attributes: attributes, at: instant())
+  }
+
+  package func end<Instant: TracerInstant>(at instant: @autoclosure () -> Instant) {
+    let ended = instant()
     recorder.keep(
       state.withLock { state in
         var record = state.record
-        record.ended = ended
+        record.ended = ended.nanosecondsSinceEpoch
         state.attributes.forEach { key, value in record.attributes[key] = RecordedSpan.Attribute(value) }
         return record
       })
+    base.end(at: ended)
   }
 }
 
