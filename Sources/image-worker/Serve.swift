@@ -112,19 +112,19 @@ struct Serve: AsyncParsableCommand {
         at: .tcp(host: address.host, port: address.port),
         options: ListenError.Options(host: "--playground-host", port: "--playground-port"))
     }
-    var presets: PresetReloader?
+    var reloaders: [(any Service)?] = []
     if let source = settings.presets {
-      presets = await PresetReloader(source: source, store: environment.presetStore, logger: logger)
+      reloaders.append(await Reloader { source.reload(environment.presetStore, logger) })
     }
-    var security: SecurityReloader?
     if settings.security.hasFiles {
-      security = await SecurityReloader(worker.security, interval: settings.security.reloadInterval)
+      let security = worker.security
+      reloaders.append(await Reloader(every: settings.security.reloadInterval) { security.reload() })
     }
     let idle = IdleMemoryService(
       drain: environment.drain, connections: worker.connections, memory: environment.memory,
       helpers: environment.helpers)
     let zygote = environment.helpers.map { ZygoteService(helpers: $0, logger: logger) }
-    let services: [(any Service)?] = [telemetry, endpoint, presets, security, page, idle, zygote]
+    let services: [(any Service)?] = [telemetry, endpoint] + reloaders + [page, idle, zygote]
     return services.compactMap { $0.map { .init(service: $0) } }
   }
 
@@ -132,5 +132,24 @@ struct Serve: AsyncParsableCommand {
     var logger = Logger(label: label) { WorkerLogHandler(label: $0, format: settings.logFormat, export: export) }
     logger.logLevel = settings.logLevel
     return logger
+  }
+}
+
+/// A service with a listener, whose error names the options of its address.
+struct ListeningService<Base: Service>: Service {
+  private let base: Base
+  private let address: ListenAddress
+  private let options: ListenError.Options
+
+  init(_ base: Base, at address: ListenAddress, options: ListenError.Options) {
+    self.base = base
+    self.address = address
+    self.options = options
+  }
+
+  func run() async throws {
+    do { try await base.run() } catch {
+      throw ListenError.isOfSystem(error) ? ListenError(error, address: address, options: options) : error
+    }
   }
 }

@@ -119,6 +119,25 @@ enum FileSystem {
     }
   }
 
+  /// The maximum size of a file that a setting names, in bytes.
+  private static let maxSettingByteCount = 1 << 20
+
+  /// Reads the file that a setting names.
+  /// - `option`: the setting, as users spell it.
+  static func bytes(of path: FilePath, option: String) throws(SettingsError) -> [UInt8] {
+    do { return try read(path, limit: maxSettingByteCount) } catch {
+      throw SettingsError(description: "\(option) \(path) cannot be read: \(error)")
+    }
+  }
+
+  /// Reads the text file that a setting names.
+  static func text(of path: FilePath, option: String) throws(SettingsError) -> String {
+    guard let text = String(validating: try bytes(of: path, option: option), as: UTF8.self) else {
+      throw SettingsError(description: "\(option) \(path) is not text in UTF-8")
+    }
+    return text
+  }
+
   /// Reads at most `byteCount` bytes of a file, none at the end.
   /// - `offset`: where to read, which a pipe refuses; `nil` for the next bytes.
   static func readPart(of file: FileDescriptor, at offset: Int? = nil, byteCount: Int) throws -> [UInt8] {
@@ -165,4 +184,16 @@ enum FileSystem {
 extension FileDescriptor {
   /// Writes all of the bytes.
   func writeAll(_ bytes: RawSpan) throws { try bytes.withUnsafeBytes { _ = try writeAll($0) } }
+}
+
+/// A file that cannot be used, with the option that names it.
+struct FileError: Error, CustomStringConvertible {
+  let description: String
+
+  /// - `option`: the option as users spell it; `nil` for an argument or a file that none names.
+  /// - `problem`: what failed, as in "cannot be read".
+  /// - `reason`: the error of the system, or what is wrong with the contents.
+  init(_ option: String?, _ path: String, _ problem: String, _ reason: String) {
+    description = (option.map { "\($0) " } ?? "") + "\(path) \(problem): \(reason)"
+  }
 }

@@ -1,5 +1,6 @@
 internal import ImagePipeline
 internal import Logging
+internal import Synchronization
 internal import SystemPackage
 internal import WorkerOperations
 internal import WorkerService
@@ -35,7 +36,9 @@ final class Security: Sendable {
     let material = try settings.tls?.read()
     contexts = try Self.contexts(settings.tls, material, .http2)
     metricsContexts = try Self.contexts(settings.hasSecureMetrics ? settings.tls : nil, material, .http1)
-    let text = try settings.identities.map { path throws(SettingsError) in try Self.text(path) }
+    let text = try settings.identities.map { path throws(SettingsError) in
+      try FileSystem.text(of: path, option: "--identities")
+    }
     let file = try text.map { text throws(SettingsError) in
       try Self.identities(text, settings, presetNames: Set(presets.presets.map(\.name)))
     }
@@ -102,7 +105,7 @@ final class Security: Sendable {
   private func reloadIdentities() throws(SettingsError) {
     guard let path = settings.identities, let callers, let authenticator else { return }
     let text: String
-    do throws(SettingsError) { text = try Self.text(path) } catch {
+    do throws(SettingsError) { text = try FileSystem.text(of: path, option: "--identities") } catch {
       guard seen.isNew(failure: error.description, ofTLS: false) else { return }
       throw error
     }
@@ -126,15 +129,46 @@ final class Security: Sendable {
       throw SettingsError(description: "--identities \(settings.identities?.string ?? ""): \(error)")
     }
   }
+}
 
-  private static func text(_ path: FilePath) throws(SettingsError) -> String {
-    let bytes: [UInt8]
-    do { bytes = try FileSystem.read(path, limit: 1 << 20) } catch {
-      throw SettingsError(description: "--identities \(path) cannot be read: \(error)")
+/// The contents that files had when they were last read, so that each change is tried, and logged, once.
+///
+/// Contents are compared instead of times, because files that are replaced together are seen in any state between.
+final class Seen: Sendable {
+  private struct State {
+    var material: TLSMaterial?
+    var identities: String?
+    var tlsFailure = ""
+    var identitiesFailure = ""
+  }
+
+  private let state: Mutex<State>
+
+  init(material: TLSMaterial?, identities: String?) {
+    state = Mutex(State(material: material, identities: identities))
+  }
+
+  func isNew(_ material: TLSMaterial) -> Bool {
+    state.withLock { state in
+      state.tlsFailure = ""
+      defer { state.material = material }
+      return state.material != material
     }
-    guard let text = String(validating: bytes, as: UTF8.self) else {
-      throw SettingsError(description: "--identities \(path) is not text in UTF-8")
+  }
+
+  func isNew(identities: String) -> Bool {
+    state.withLock { state in
+      state.identitiesFailure = ""
+      defer { state.identities = identities }
+      return state.identities != identities
     }
-    return text
+  }
+
+  func isNew(failure: String, ofTLS: Bool) -> Bool {
+    state.withLock { state in
+      let path: WritableKeyPath<State, String> = ofTLS ? \.tlsFailure : \.identitiesFailure
+      defer { state[keyPath: path] = failure }
+      return state[keyPath: path] != failure
+    }
   }
 }

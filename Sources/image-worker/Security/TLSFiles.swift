@@ -3,8 +3,6 @@ internal import WorkerOperations
 
 /// The PEM files of a listener with TLS.
 struct TLSFiles {
-  private static let maxByteCount = 1 << 20
-
   let certificate: FilePath
   let key: FilePath
   /// `nil` if no client certificates are required.
@@ -15,9 +13,11 @@ struct TLSFiles {
   /// - Throws: `SettingsError` naming the file that cannot be read.
   func read() throws(SettingsError) -> TLSMaterial {
     TLSMaterial(
-      certificate: try Self.bytes(certificate, option: "--tls-certificate"),
-      key: try Self.bytes(key, option: "--tls-key"),
-      clientCA: try clientCA.map { path throws(SettingsError) in try Self.bytes(path, option: "--tls-client-ca") })
+      certificate: try FileSystem.bytes(of: certificate, option: "--tls-certificate"),
+      key: try FileSystem.bytes(of: key, option: "--tls-key"),
+      clientCA: try clientCA.map { path throws(SettingsError) in
+        try FileSystem.bytes(of: path, option: "--tls-client-ca")
+      })
   }
 
   /// Calls `body`, and names the file in its error.
@@ -30,12 +30,6 @@ struct TLSFiles {
         case .clientCA: "--tls-client-ca \(clientCA?.string ?? "")"
         }
       throw SettingsError(description: "\(name) \(error.problem)")
-    }
-  }
-
-  private static func bytes(_ path: FilePath, option: String) throws(SettingsError) -> [UInt8] {
-    do { return try FileSystem.read(path, limit: maxByteCount) } catch {
-      throw SettingsError(description: "\(option) \(path) cannot be read: \(error)")
     }
   }
 }

@@ -14,14 +14,7 @@ struct SettingLookup {
 
   /// Adds the settings of a YAML file.
   mutating func add(fileAt path: String) throws(SettingsError) {
-    let bytes: [UInt8]
-    do { bytes = try FileSystem.read(FilePath(path), limit: 1 << 20) } catch {
-      throw SettingsError(description: "--config \(path) cannot be read: \(error)")
-    }
-    guard let text = String(validating: bytes, as: UTF8.self) else {
-      throw SettingsError(description: "--config \(path) is not text in UTF-8")
-    }
-    try add(file: text, name: path)
+    try add(file: try FileSystem.text(of: FilePath(path), option: "--config"), name: path)
   }
 
   /// - `text`: of the file, in YAML; `name` is the file's, for errors.
