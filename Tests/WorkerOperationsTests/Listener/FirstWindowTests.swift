@@ -1,4 +1,3 @@
-import Logging
 import NIOCore
 import Synchronization
 import Testing
@@ -7,46 +6,14 @@ import Testing
 
 @Suite("FirstWindow", .timeLimit(.minutes(5)))
 struct FirstWindowTests {
-  private final class Account: MessageMemory {
-    let waiting = Mutex<[MessageRequest]>([])
-    let received = Mutex<[Int]>([])
-    let abandoned = Mutex<[Int]>([])
-    let lastCount = Mutex(0)
-
-    func admit(_ request: MessageRequest) -> MessageAnswer {
-      waiting.withLock { waiting in
-        waiting.append(request)
-        return .waiting(UInt64(waiting.count))
-      }
-    }
-
-    func noteReceived(_ byteCount: Int, of connection: UInt64, isLast: Bool) {
-      received.withLock { $0.append(byteCount) }
-      if isLast { lastCount.withLock { $0 += 1 } }
-    }
-
-    func noteAbandoned(_ byteCount: Int, of connection: UInt64) { abandoned.withLock { $0.append(byteCount) } }
-    func abandonMessage(_ id: UInt64) -> Bool { true }
-    func releaseMessage(_ byteCount: Int, of connection: UInt64, isContinuation: Bool) {}
-    func openWindow(_ byteCount: Int) -> Bool { false }
-    func closeWindow(_ byteCount: Int) {}
-    func occupy(_ byteCount: Int) -> Bool { true }
-    func vacate(_ byteCount: Int) {}
-
-    func grant(_ index: Int) { waiting.withLock { $0[index] }.grant() }
-    var count: Int { waiting.withLock { $0.count } }
-    var receivedByteCount: Int { received.withLock { $0.reduce(0, +) } }
-  }
-
   /// A message for the health service with a field that it does not know.
   private static let message: [UInt8] = {
     let field: [UInt8] = [0x7a, 0x80, 0x80, 0x40] + [UInt8](repeating: 1, count: 1 << 20)
     return [0] + [24, 16, 8, 0].map { UInt8(truncatingIfNeeded: field.count >> $0) } + field
   }()
 
-  private func limits(_ account: Account, refusing numbers: Set<Int> = []) -> ConnectionLimits {
-    var limits = ConnectionLimits(logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
-    limits.messages = account
+  private func limits(_ account: MessageAccount, refusing numbers: Set<Int> = []) -> ConnectionLimits {
+    var limits = account.limits
     let calls = Calls()
     limits.calls = CallAdmission { _ in
       let number = calls.count.withLock { count in
@@ -73,7 +40,7 @@ struct FirstWindowTests {
 
   @Test("a connection of which a call was refused may send little with further ones, and all of those that are served")
   func refusal() async throws {
-    let account = Account()
+    let account = MessageAccount()
     try await serveHealth(limits(account, refusing: [2])) { server in
       let connection = try RawConnection(port: server.port)
       #expect(connection.firstWindow == 64 << 10)
@@ -84,7 +51,7 @@ struct FirstWindowTests {
       // The acknowledgement of the settings has arrived with the ping.
       try connection.settle()
       let after = try connection.open(message: Array(Self.message.prefix(1000)), ends: false)
-      try connection.settle(while: account.count < 2)
+      try connection.settle(while: account.now.requests.count < 2)
       for (index, stream, sent, window) in [(0, before, 5000, 1024), (1, after, 1000, 1024)] {
         account.grant(index)
         try connection.wait { connection.streamCredit[stream] != nil }
@@ -95,8 +62,8 @@ struct FirstWindowTests {
       }
       #expect(connection.goAways.isEmpty)
     }
-    #expect(account.receivedByteCount == 2 * Self.message.count && account.lastCount.withLock { $0 } == 2)
-    #expect(account.abandoned.withLock { $0 }.isEmpty)
+    #expect(account.now.receivedByteCount == 2 * Self.message.count && account.now.receivedCount == 2)
+    #expect(account.now.lostByteCounts.isEmpty)
   }
 
   @Test("a connection of which a message waits may send little with further calls")
@@ -112,17 +79,17 @@ struct FirstWindowTests {
 
   @Test("reports what does not arrive of a message")
   func abandonment() async throws {
-    let account = Account()
+    let account = MessageAccount()
     try await serveHealth(limits(account)) { server in
       let connection = try RawConnection(port: server.port)
       let stream = try connection.open(message: Array(Self.message.prefix(5000)), ends: false)
-      try connection.settle(while: account.count < 1)
+      try connection.settle(while: account.now.requests.count < 1)
       account.grant(0)
       try connection.wait { connection.streamCredit[stream] != nil }
       try connection.reset(stream)
-      try connection.settle(while: account.abandoned.withLock { $0.isEmpty })
+      try connection.settle(while: account.now.lostByteCounts.isEmpty)
     }
-    #expect(account.receivedByteCount == 5000 && account.abandoned.withLock { $0 } == [Self.message.count - 5000])
+    #expect(account.now.receivedByteCount == 5000 && account.now.lostByteCounts == [Self.message.count - 5000])
   }
 
   @Test("the window is as usual when no call was refused for a while; acknowledgements come in order")

@@ -1,4 +1,3 @@
-import Logging
 import NIOCore
 import Synchronization
 import Testing
@@ -8,50 +7,6 @@ import Testing
 /// Tests how the listener reads large messages, with an account whose answers the test gives.
 @Suite("Messages of a connection", .timeLimit(.minutes(5)))
 struct MessageFlowTests {
-  /// An account that lets every message wait until `grant`, or refuses it.
-  private final class Account: MessageMemory {
-    struct State {
-      var requests: [MessageRequest] = []
-      var abandoned: [UInt64] = []
-      var released = 0
-      var answer: MessageAnswer?
-    }
-
-    let state = Mutex(State())
-
-    func admit(_ request: MessageRequest) -> MessageAnswer {
-      state.withLock { state in
-        state.requests.append(request)
-        return state.answer ?? .waiting(UInt64(state.requests.count))
-      }
-    }
-
-    func abandonMessage(_ id: UInt64) -> Bool {
-      state.withLock { $0.abandoned.append(id) }
-      return true
-    }
-
-    func releaseMessage(_ byteCount: Int, of connection: UInt64, isContinuation: Bool) {
-      state.withLock { $0.released += byteCount }
-    }
-
-    func openWindow(_ byteCount: Int) -> Bool { false }
-    func closeWindow(_ byteCount: Int) {}
-    func occupy(_ byteCount: Int) -> Bool { true }
-    func vacate(_ byteCount: Int) {}
-
-    var requestCount: Int { state.withLock { $0.requests.count } }
-
-    /// Grants the `index`th message.
-    func grant(_ index: Int) { state.withLock { $0.requests[index] }.grant() }
-  }
-
-  private func limits(_ account: Account) -> ConnectionLimits {
-    var limits = ConnectionLimits(logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
-    limits.messages = account
-    return limits
-  }
-
   /// Returns a message for the health service that has a field of `byteCount` bytes, which it does not know.
   private static func message(_ byteCount: Int) -> [UInt8] {
     var field: [UInt8] = [0x7a]
@@ -85,8 +40,8 @@ struct MessageFlowTests {
 
   @Test("a call without a chance is refused before its message is charged, with the time after which to try again")
   func refusal() async throws {
-    let (account, calls) = (Account(), Calls())
-    var limits = self.limits(account)
+    let (account, calls) = (MessageAccount(), Calls())
+    var limits = account.limits
     limits.calls = CallAdmission { call in
       calls.note(call)
       return .refused("no time; try again later", retryDelay: .milliseconds(2500))
@@ -104,14 +59,14 @@ struct MessageFlowTests {
     #expect(asked.first?.peer.hasPrefix("ipv4:127.0.0.1:") == true)
     // This listener authenticates nobody, so that the header is the client's own.
     #expect(asked.first?.identity == nil)
-    #expect(account.requestCount == 0)
+    #expect(account.now.requests.count == 0)
   }
 
   @Test("the promise to a call is released when its message has arrived, and when it ends before")
   func promise() async throws {
-    let (account, calls) = (Account(), Calls())
-    account.state.withLock { $0.answer = .granted }
-    var limits = self.limits(account)
+    let (account, calls) = (MessageAccount(), Calls())
+    account.answer(.granted)
+    var limits = account.limits
     limits.calls = CallAdmission { _ in .admitted(until: Calls.Promise(calls)) }
     let message = Self.message(20_000)
     try await serveHealth(limits) { server in
@@ -131,8 +86,8 @@ struct MessageFlowTests {
 
   @Test("a client that sends headers and no message loses its promise, and then its call", arguments: [false, true])
   func silence(isLimited: Bool) async throws {
-    let (account, calls) = (Account(), Calls())
-    var limits = self.limits(account)
+    let (account, calls) = (MessageAccount(), Calls())
+    var limits = account.limits
     limits.calls = CallAdmission { _ in .admitted(until: Calls.Promise(calls)) }
     limits.time.checkInterval = .milliseconds(100)
     limits.time.upload = isLimited ? .milliseconds(300) : nil
@@ -154,8 +109,8 @@ struct MessageFlowTests {
 
   @Test("a call whose deadline passes before its message has arrived loses its promise")
   func deadline() async throws {
-    let (account, calls) = (Account(), Calls())
-    var limits = self.limits(account)
+    let (account, calls) = (MessageAccount(), Calls())
+    var limits = account.limits
     limits.calls = CallAdmission { _ in .admitted(until: Calls.Promise(calls)) }
     try await serveHealth(limits) { server in
       let connection = try RawConnection(port: server.port)
@@ -164,25 +119,25 @@ struct MessageFlowTests {
         #expect(try connection.answer(try connection.open(headers, message: message, ends: false)).status == 4)
       }
       try connection.settle(while: calls.releasedCount < 2)
-      #expect(account.state.withLock { $0.abandoned } == [1])
+      #expect(account.now.abandonedIDs == [1])
     }
   }
 
   @Test("a client may send the rest only of a message that is charged")
   func window() async throws {
-    let account = Account()
+    let account = MessageAccount()
     let message = Self.message(1 << 20)
-    try await serveHealth(limits(account)) { server in
+    try await serveHealth(account.limits) { server in
       let connection = try RawConnection(port: server.port)
       let stream = try connection.open(message: Array(message.prefix(40_000)), ends: false)
       try connection.send(message[40_000..<60_000], on: stream)
       try connection.settle()
-      #expect(account.requestCount == 1 && connection.streamCredit[stream] == nil)
+      #expect(account.now.requests.count == 1 && connection.streamCredit[stream] == nil)
       account.grant(0)
       try connection.wait { connection.streamCredit[stream] != nil }
       let credit = try #require(connection.streamCredit[stream])
       #expect(credit + (64 << 10) >= message.count && credit <= message.count + (64 << 10))
-      #expect(account.state.withLock { $0.released } == 0)
+      #expect(account.now.releasedByteCount == 0)
       var rest = message[60_000...]
       while !rest.isEmpty {
         try connection.send(rest.prefix(30_000), on: stream, ends: rest.count <= 30_000)
@@ -191,19 +146,19 @@ struct MessageFlowTests {
         try connection.settle()
       }
       #expect(try connection.answer(stream).status == 0)
-      #expect(account.state.withLock { $0.requests[0].byteCount } == message.count)
+      #expect(account.now.requests[0].byteCount == message.count)
       // The call's objects are freed soon after its answer.
-      try connection.settle(while: account.state.withLock({ $0.released }) == 0)
-      #expect(account.state.withLock { $0.released } == message.count)
+      try connection.settle(while: account.now.releasedByteCount == 0)
+      #expect(account.now.releasedByteCount == message.count)
     }
   }
 
   @Test("a client that has sent the end of its call needs no window", arguments: [40_000, 60_000])
   func ended(byteCount: Int) async throws {
-    let account = Account()
-    account.state.withLock { $0.answer = .granted }
+    let account = MessageAccount()
+    account.answer(.granted)
     let message = Self.message(byteCount)
-    try await serveHealth(limits(account)) { server in
+    try await serveHealth(account.limits) { server in
       let connection = try RawConnection(port: server.port)
       // All frames arrive at once, and the last one is read when the window would be opened for more.
       for _ in 0..<20 {
@@ -214,9 +169,9 @@ struct MessageFlowTests {
 
   @Test("small calls pass a connection's message that waits, and its end is remembered")
   func passing() async throws {
-    let account = Account()
+    let account = MessageAccount()
     let message = Self.message(20_000)
-    try await serveHealth(limits(account)) { server in
+    try await serveHealth(account.limits) { server in
       let connection = try RawConnection(port: server.port)
       let stream = try connection.open(message: message)
       #expect(try connection.answer(try connection.open()).status == 0)
@@ -228,36 +183,36 @@ struct MessageFlowTests {
 
   @Test("a message that can never fit, or finds no place, is refused at its prefix")
   func refusals() async throws {
-    let account = Account()
-    try await serveHealth(limits(account)) { server in
+    let account = MessageAccount()
+    try await serveHealth(account.limits) { server in
       let connection = try RawConnection(port: server.port)
       let prefix: [UInt8] = [0, 3, 0, 0, 0]
       for (answer, status) in [(MessageAnswer.tooLarge(1000), 9), (.full, 8)] {
-        account.state.withLock { $0.answer = answer }
+        account.answer(answer)
         let refused = try connection.answer(try connection.open(message: prefix, ends: false))
         #expect(refused.status == status && refused.headers["grpc-status-details-bin"] != nil)
       }
       let above = try connection.answer(try connection.open(message: [0, 255, 0, 0, 0], ends: false))
       #expect(above.status == 9 && above.headers["grpc-message"]?.contains("max_message_bytes") == true)
-      #expect(account.requestCount == 2)
+      #expect(account.now.requests.count == 2)
       #expect(try connection.answer(try connection.open()).status == 0)
     }
   }
 
   @Test("a client that leaves while its message waits gives up its place")
   func leaving() async throws {
-    let account = Account()
-    try await serveHealth(limits(account)) { server in
+    let account = MessageAccount()
+    try await serveHealth(account.limits) { server in
       let connection = try RawConnection(port: server.port)
       let stream = try connection.open(message: Array(Self.message(100_000).prefix(50_000)), ends: false)
       try connection.settle()
       try connection.reset(stream)
       try connection.settle()
-      #expect(account.state.withLock { $0.abandoned } == [1])
+      #expect(account.now.abandonedIDs == [1])
       // The grant may have been on its way.
       account.grant(0)
       try connection.settle()
-      #expect(account.state.withLock { $0.released == $0.requests[0].byteCount })
+      #expect(account.now.releasedByteCount == account.now.requests[0].byteCount)
     }
   }
 }

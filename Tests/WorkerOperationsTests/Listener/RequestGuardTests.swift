@@ -1,5 +1,4 @@
 import Foundation
-import Logging
 import NIOCore
 import Synchronization
 import Testing
@@ -9,55 +8,6 @@ import Testing
 /// What a call takes of the worker, and what its client learns of its end.
 @Suite("RequestGuard", .timeLimit(.minutes(5)))
 struct RequestGuardTests {
-  /// An account that lets every message wait or grants it, and counts what calls take.
-  private final class Account: MessageMemory {
-    struct State {
-      var requests: [MessageRequest] = []
-      var abandonedCount = 0
-      var occupied = 0
-    }
-
-    let state = Mutex(State())
-    private let answer: MessageAnswer
-    private let occupies: Bool
-
-    init(_ answer: MessageAnswer = .granted, occupies: Bool = true) {
-      self.answer = answer
-      self.occupies = occupies
-    }
-
-    func admit(_ request: MessageRequest) -> MessageAnswer {
-      state.withLock { $0.requests.append(request) }
-      return answer
-    }
-
-    func abandonMessage(_ id: UInt64) -> Bool {
-      state.withLock { $0.abandonedCount += 1 }
-      return true
-    }
-
-    func releaseMessage(_ byteCount: Int, of connection: UInt64, isContinuation: Bool) {}
-    func openWindow(_ byteCount: Int) -> Bool { false }
-    func closeWindow(_ byteCount: Int) {}
-
-    func occupy(_ byteCount: Int) -> Bool {
-      if occupies { state.withLock { $0.occupied += byteCount } }
-      return occupies
-    }
-
-    func vacate(_ byteCount: Int) { state.withLock { $0.occupied -= byteCount } }
-
-    var occupied: Int { state.withLock { $0.occupied } }
-    var abandonedCount: Int { state.withLock { $0.abandonedCount } }
-    var requests: [MessageRequest] { state.withLock { $0.requests } }
-  }
-
-  private static func limits(_ account: Account = Account()) -> ConnectionLimits {
-    var limits = ConnectionLimits(logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
-    limits.messages = account
-    return limits
-  }
-
   /// The frame header and a part of a message of `byteCount` bytes.
   private static func beginning(of byteCount: Int) -> [UInt8] {
     [0] + [24, 16, 8, 0].map { UInt8(truncatingIfNeeded: byteCount >> $0) } + [0x7a]
@@ -65,39 +15,39 @@ struct RequestGuardTests {
 
   @Test("the memory of a call is taken while it lasts, and a call without it is refused")
   func occupation() async throws {
-    let account = Account()
-    try await serveHealth(Self.limits(account)) { server in
+    let account = MessageAccount(.granted)
+    try await serveHealth(account.limits) { server in
       let connection = try RawConnection(port: server.port)
       try connection.settle()
-      let before = account.occupied
+      let before = account.now.occupiedByteCount
       let stream = try connection.open(RawConnection.watchRequest)
       try connection.wait { connection.reads.joined().contains(.data) }
-      #expect(account.occupied == before + (16 << 10))
+      #expect(account.now.occupiedByteCount == before + (16 << 10))
       try connection.reset(stream)
-      try connection.settle(while: account.occupied > before)
-      #expect(account.occupied == before)
+      try connection.settle(while: account.now.occupiedByteCount > before)
+      #expect(account.now.occupiedByteCount == before)
     }
   }
 
   @Test("a client that leaves while its message waits gives up its place")
   func lostConnection() async throws {
-    let account = Account(.waiting(7))
-    try await serveHealth(Self.limits(account)) { server in
+    let account = MessageAccount(.waiting(7))
+    try await serveHealth(account.limits) { server in
       do {
         let connection = try RawConnection(port: server.port)
         _ = try connection.open(message: Self.beginning(of: 100_000), ends: false)
-        try connection.settle(while: account.requests.isEmpty)
+        try connection.settle(while: account.now.requests.isEmpty)
       }
       let other = try RawConnection(port: server.port)
-      try other.settle(while: account.abandonedCount == 0)
-      #expect(account.abandonedCount == 1)
+      try other.settle(while: account.now.abandonedIDs.count == 0)
+      #expect(account.now.abandonedIDs.count == 1)
     }
   }
 
   @Test("the refusal of a call contains the time after which to try again")
   func retryDelay() async throws {
     func details(_ delay: Duration?) async throws -> [UInt8] {
-      var limits = Self.limits()
+      var limits = MessageAccount(.granted).limits
       limits.calls = CallAdmission { _ in .refused("later", retryDelay: delay) }
       let found = Mutex<[UInt8]>([])
       try await serveHealth(limits) { server in
@@ -118,7 +68,7 @@ struct RequestGuardTests {
 
   @Test("responses name the accepted compressions, also those that the handler makes")
   func acceptedEncodings() async throws {
-    try await serveHealth(Self.limits()) { server in
+    try await serveHealth(MessageAccount(.granted).limits) { server in
       let connection = try RawConnection(port: server.port)
       for headers in [RawConnection.okRequest, RawConnection.okRequest + [("grpc-timeout", "x")]] {
         let answer = try connection.answer(try connection.open(headers))
@@ -129,7 +79,7 @@ struct RequestGuardTests {
 
   @Test("a call that was answered in part ends with a status alone when its deadline passes")
   func lateDeadline() async throws {
-    try await serveHealth(Self.limits()) { server in
+    try await serveHealth(MessageAccount(.granted).limits) { server in
       let connection = try RawConnection(port: server.port)
       let stream = try connection.open(RawConnection.watchRequest + [("grpc-timeout", "500m")])
       #expect(try connection.answer(stream).status == 4)
@@ -140,22 +90,22 @@ struct RequestGuardTests {
 
   @Test("a message is asked for with what may arrive of it, and whether its call has sent another one")
   func requests() async throws {
-    let account = Account()
-    try await serveHealth(Self.limits(account)) { server in
+    let account = MessageAccount(.granted)
+    try await serveHealth(account.limits) { server in
       let connection = try RawConnection(port: server.port)
       let first = [UInt8](repeating: 0, count: 2000)
       let small = [0, 0, 0, 7, 208] as [UInt8] + first
       _ = try connection.open(message: small + Self.beginning(of: 1 << 20), ends: false)
-      try connection.settle(while: account.requests.count < 2)
-      #expect(account.requests.map(\.isContinuation) == [false, true])
-      #expect(account.requests.map(\.byteCount) == [2005, (1 << 20) + 5])
-      #expect(account.requests.map(\.bufferedByteCount) == [2005, 64 << 10])
+      try connection.settle(while: account.now.requests.count < 2)
+      #expect(account.now.requests.map(\.isContinuation) == [false, true])
+      #expect(account.now.requests.map(\.byteCount) == [2005, (1 << 20) + 5])
+      #expect(account.now.requests.map(\.bufferedByteCount) == [2005, 64 << 10])
     }
   }
 
   @Test("a message that stops, or is slower than its size allows, ends its call", arguments: [1000, 1])
   func slowMessage(minBytesPerSecond: Int) async throws {
-    var limits = Self.limits()
+    var limits = MessageAccount(.granted).limits
     limits.time.checkInterval = .milliseconds(100)
     limits.time.upload = .milliseconds(500)
     limits.time.minBytesPerSecond = minBytesPerSecond
