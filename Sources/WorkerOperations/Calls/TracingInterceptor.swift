@@ -1,5 +1,5 @@
 package import GRPCCore
-internal import ServiceContextModule
+package import ServiceContextModule
 package import Tracing
 internal import WorkerProtocol
 
@@ -82,4 +82,51 @@ package enum OperationalServices {
 
   /// The methods of the services.
   package static let methods = Grpc_Health_V1_Health.Method.descriptors + ReflectionService.methods
+}
+
+/// Reads trace context headers from a call's metadata.
+struct MetadataExtractor: Extractor {
+  /// Returns all values of a key, joined by commas as in HTTP; trace state and baggage may be split over several
+  /// headers.
+  func extract(key: String, from metadata: Metadata) -> String? {
+    let values = Array(metadata[stringValues: key])
+    return values.isEmpty ? nil : values.joined(separator: ",")
+  }
+}
+
+extension ServiceContext {
+  private enum DeadlineKey: ServiceContextKey {
+    typealias Value = ContinuousClock.Instant
+    static let nameOverride: String? = "call-deadline"
+  }
+
+  /// The time at which the client of the context's call stops waiting; `nil` if it set no timeout.
+  package var callDeadline: ContinuousClock.Instant? {
+    get { self[DeadlineKey.self] }
+    set { self[DeadlineKey.self] = newValue }
+  }
+}
+
+/// The remote end of a connection, parsed from gRPC's notation.
+///
+/// Examples: `ipv4:127.0.0.1:50051`, `ipv6:[::1]:50051`, `unix:/run/socket`.
+struct Peer: Equatable {
+  /// IP address without brackets, or path of a Unix socket.
+  var address: String
+  /// Port number; `nil` for a Unix socket or an address without a port.
+  var port: Int?
+
+  init(_ peer: String) {
+    let text = peer.utf8
+    let rest = text.firstIndex(of: UInt8(ascii: ":")).map { text[text.index(after: $0)...] } ?? text[...]
+    guard peer.hasPrefix("ipv4:") || peer.hasPrefix("ipv6:"), let colon = rest.lastIndex(of: UInt8(ascii: ":")) else {
+      address = rest.isEmpty ? peer : String(Substring(rest))
+      port = nil
+      return
+    }
+    var host = rest[..<colon]
+    if host.first == UInt8(ascii: "["), host.last == UInt8(ascii: "]") { host = host.dropFirst().dropLast() }
+    address = String(Substring(host))
+    port = Int(Substring(rest[rest.index(after: colon)...]))
+  }
 }

@@ -1,4 +1,5 @@
 internal import GRPCCore
+internal import WorkerProtocol
 
 /// Writes parts as responses.
 ///
@@ -47,5 +48,20 @@ final class ResponseSink<Response: Sendable>: ResultSink {
     let ready = waiting
     waiting = []
     try await writer.write(contentsOf: ready)
+  }
+}
+
+/// Writes the results of a batch stream's items as responses.
+struct BatchResponses: Sendable {
+  let writer: RPCWriter<Imageworker_V1_BatchProcessResponse>
+
+  /// Returns a sink that writes one item's results.
+  func sink(of itemID: String) -> any ResultSink {
+    ResponseSink(writer) { Imageworker_V1_BatchProcessResponse(itemID: itemID, $0) }
+  }
+
+  /// Writes an item's error.
+  func write(_ error: any Error, of itemID: String) async throws {
+    try await writer.write(Imageworker_V1_BatchProcessResponse(itemID: itemID, error: error))
   }
 }

@@ -41,3 +41,13 @@ struct ResultReport: Sendable {
   /// The id of the call's trace; `nil` if the call is not traced.
   var traceID: String?
 }
+
+/// Receives the parts of one image's results.
+///
+/// A sink belongs to one job. It may buffer parts and forwards them in order.
+protocol ResultSink: AnyObject {
+  /// Accepts a part.
+  ///
+  /// Waits while there is no room for it.
+  func send(_ part: ResultPart) async throws
+}
