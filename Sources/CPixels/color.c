@@ -33,13 +33,7 @@ void cpixels_ycc_to_rgb(
 }
 
 void cpixels_gray_to_rgb(const uint8_t *gray, uint8_t *rgb, size_t pixel_count) {
-#if defined(__x86_64__)
-  if (cpixels_isa_has_avx2(CPIXELS_ISA_BEST)) {
-    cpixels_join_avx2(gray, 0, pixel_count, 3, rgb); // the three planes are the same memory
-    return;
-  }
-#endif
-  cpixels_join_scalar(gray, 0, pixel_count, 3, rgb);
+  cpixels_join_scalar(gray, 0, pixel_count, 3, rgb); // the three planes are the same memory
 }
 
 void cpixels_inks_to_rgb(const uint8_t *cmyk, uint8_t *rgb, size_t pixel_count) {

@@ -7,7 +7,6 @@
 #include "jpeg_ahead.h"
 #include "jpeg_blocks.h"
 
-#include <cinstructions.h>
 #include <string.h>
 
 // Bit layout of an entry of the steps, which contains up to two coefficients of jpeg_table.pairs. Zero bits to consume:
@@ -203,21 +202,7 @@ TAKE(take_reduced, d->limit, false)
 TAKE(take_dc_only, 1, false)
 TAKE(take_dc_first, 1, true)
 
-#if defined(__x86_64__)
-// With BMI2 a shift takes its count from any register, without an instruction to mask it.
-#define TAKE_BMI2(name, limit, in_tiles) __attribute__((target("bmi,bmi2"))) TAKE(name, limit, in_tiles)
-
-TAKE_BMI2(take_reduced_bmi2, d->limit, false)
-TAKE_BMI2(take_dc_only_bmi2, 1, false)
-TAKE_BMI2(take_dc_first_bmi2, 1, true)
-#endif
-
 static jpeg_take choose(uint32_t limit, bool in_tiles) {
-#if defined(__x86_64__)
-  if (cinstructions_allow(CINSTRUCTIONS_VECTORS) && __builtin_cpu_supports("bmi2")) {
-    return in_tiles ? take_dc_first_bmi2 : limit == 1 ? take_dc_only_bmi2 : take_reduced_bmi2;
-  }
-#endif
   return in_tiles ? take_dc_first : limit == 1 ? take_dc_only : take_reduced;
 }
 
