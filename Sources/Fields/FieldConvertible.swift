@@ -26,16 +26,18 @@ extension FieldConvertible {
   }
 }
 
+extension FieldConvertible where Self: LosslessStringConvertible {
+  package init(text: String, field: String) throws(FieldError) {
+    guard let value = Self(text) else { throw Self.unreadable(text, field: field) }
+    self = value
+  }
+}
+
 extension Bool: FieldConvertible {
   package var fieldValue: FieldValue { .flag(self) }
 
   package init(_ value: FieldValue, field: String) throws(FieldError) {
     guard case .flag(let flag) = value else { throw Self.mismatch(field) }
-    self = flag
-  }
-
-  package init(text: String, field: String) throws(FieldError) {
-    guard let flag = Bool(text) else { throw Self.unreadable(text, field: field) }
     self = flag
   }
 
@@ -51,11 +53,6 @@ extension Int: FieldConvertible {
     self = Int(clamping: integer)
   }
 
-  package init(text: String, field: String) throws(FieldError) {
-    guard let integer = Int(text) else { throw Self.unreadable(text, field: field) }
-    self = integer
-  }
-
   package static var textForm: String { "a whole number" }
 }
 
@@ -64,11 +61,6 @@ extension UInt64: FieldConvertible {
 
   package init(_ value: FieldValue, field: String) throws(FieldError) {
     guard case .integer(let integer) = value else { throw Self.mismatch(field) }
-    self = integer
-  }
-
-  package init(text: String, field: String) throws(FieldError) {
-    guard let integer = UInt64(text) else { throw Self.unreadable(text, field: field) }
     self = integer
   }
 
@@ -86,11 +78,6 @@ extension UInt8: FieldConvertible {
     self = byte
   }
 
-  package init(text: String, field: String) throws(FieldError) {
-    guard let byte = UInt8(text) else { throw Self.unreadable(text, field: field) }
-    self = byte
-  }
-
   package static var textForm: String { "between 0 and 255" }
 }
 
@@ -99,11 +86,6 @@ extension Double: FieldConvertible {
 
   package init(_ value: FieldValue, field: String) throws(FieldError) {
     guard case .number(let number) = value else { throw Self.mismatch(field) }
-    self = number
-  }
-
-  package init(text: String, field: String) throws(FieldError) {
-    guard let number = Double(text) else { throw Self.unreadable(text, field: field) }
     self = number
   }
 
