@@ -9,7 +9,7 @@ extension MessageReceiver {
     var byteCount: Int
     /// The window while no message is charged.
     var idle: Int
-    /// Window that the HTTP/2 handler has opened and the client was not told of.
+    /// Window that the HTTP/2 handler has opened and the client was not told of: `SentFrames` keeps it back.
     var withheld = 0
     /// The charge of an idle window that is larger than usual.
     var charge: MessageCharge?
@@ -23,9 +23,6 @@ extension MessageReceiver {
     if window.charge == nil { window.idle += byteCount }
     if let context { adjustWindow(context) }
   }
-
-  /// Keeps a WINDOW_UPDATE of the HTTP/2 handler.
-  func withhold(_ byteCount: Int) { window.withheld += byteCount }
 
   /// Lets the client send the rest of a charged message, or the beginning of the next one.
   func adjustWindow(_ context: ChannelHandlerContext) {
@@ -51,7 +48,7 @@ extension MessageReceiver {
   private func openWindow(to byteCount: Int, _ context: ChannelHandlerContext) {
     let missing = byteCount - window.byteCount
     if window.withheld < missing {
-      // `withhold` is called meanwhile, unless the stream is closing.
+      // `SentFrames` withholds it meanwhile, unless the stream is closing.
       context.writeAndFlush(
         wrapOutboundOut(.windowUpdate(windowSizeIncrement: missing - window.withheld)), promise: nil)
     }

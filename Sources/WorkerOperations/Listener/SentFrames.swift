@@ -42,7 +42,7 @@ final class SentFrames: ChannelOutboundHandler {
     case .windowUpdate where header.stream > 0:
       let increment = bytes.getInteger(at: bytes.readerIndex + FrameHeader.byteCount, as: UInt32.self)
       guard let increment, let request = connection.requests[header.stream] else { return false }
-      request.messages.withhold(Int(increment))
+      request.messages.window.withheld += Int(increment)
       return true
     case .settings where header.flags & FrameHeader.acknowledged == 0: connection.firstWindow.noteSettingsOfHandler()
     case .data: connection.requests[header.stream]?.noteSent(header.length)

@@ -2,6 +2,7 @@ internal import Admission
 internal import AsyncAlgorithms
 internal import FoundationEssentials
 internal import ImagePipeline
+internal import Synchronization
 internal import Tracing
 
 /// One `BatchProcess` call.
@@ -241,5 +242,27 @@ extension PipelineError {
   /// An error for an item id that is not valid in its context.
   fileprivate static func invalid(_ message: String) -> PipelineError {
     PipelineError(.invalidField, message, field: "item_id", of: .message)
+  }
+}
+
+/// Knows when the last part of a stream arrived.
+private final class Arrivals: Sendable {
+  private let last = Mutex(ContinuousClock.now)
+
+  /// Records that a part has arrived.
+  func note() { last.withLock { $0 = .now } }
+
+  /// Waits until nothing has arrived for a time.
+  ///
+  /// - Parameters:
+  ///   - quietTime: The time without parts.
+  ///   - limit: The maximum time to wait.
+  func pause(of quietTime: Duration, limit: Duration) async {
+    let end = ContinuousClock.now + limit
+    note()
+    while true {
+      let next = min(last.withLock { $0 } + quietTime, end)
+      guard next > .now, (try? await Task.sleep(until: next, clock: .continuous)) != nil else { return }
+    }
   }
 }

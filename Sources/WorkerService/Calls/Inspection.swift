@@ -18,6 +18,7 @@ struct Inspection {
     try await work.channel.prepare()
     let planning = WorkRequest.Planning(
       results: .renditions([configuration]), lateOrientation: ImageReader.lateOrientation(of: bytes.bytes))
+    let plan: PlannedImage
     var rest = bytes
     do throws(PipelineError) {
       repeat {
@@ -25,11 +26,13 @@ struct Inspection {
         let window = rest.prefix(work.channel.maxByteCount)
         rest = rest.dropFirst(try work.readHeader(window.bytes, isLast: isLast, planning))
       } while work.plan == nil && !rest.isEmpty
-      guard work.plan != nil else { throw PipelineError(.truncatedImage, "the image ends before its header does") }
+      guard let planned = work.plan else {
+        throw PipelineError(.truncatedImage, "the image ends before its header does")
+      }
+      plan = planned
     } catch {
       throw error.code == .truncatedImage ? Self.incomplete(error, bytes) : error
     }
-    guard let plan = work.plan else { throw PipelineError(.internalDefect, "an image has no plan") }
     _ = try plan.renditions[0].get()
     return plan
   }

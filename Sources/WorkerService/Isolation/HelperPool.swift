@@ -135,7 +135,10 @@ package final class HelperPool: Sendable {
   /// Starts the helpers that stay ready.
   /// - Throws: `overloaded` if helpers cannot be started here.
   package func warmUp() throws(PipelineError) {
-    while state.withLock({ $0.count < warmCount }) { giveBack(try startCounted(), isUsable: true) }
+    while state.withLock({ $0.count < warmCount }) {
+      state.withLock { $0.count += 1 }
+      giveBack(try start(), isUsable: true)
+    }
   }
 
   // MARK: Borrow
@@ -209,11 +212,6 @@ package final class HelperPool: Sendable {
       other?.process.retire()
       return try start().lent(to: caller)
     }
-  }
-
-  private func startCounted() throws(PipelineError) -> Lease {
-    state.withLock { $0.count += 1 }
-    return try start()
   }
 
   /// Starts a helper that is already counted.

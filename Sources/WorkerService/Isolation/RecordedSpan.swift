@@ -22,10 +22,13 @@ package struct RecordedSpan: Sendable {
     }
   }
 
+  /// The name of the operation.
   package var name: String
   /// Nanoseconds since 1970.
   package var began: UInt64
+  /// Nanoseconds since 1970, possibly before `began` if the clock was set back.
   package var ended: UInt64 = 0
+  /// The attributes by their names.
   package var attributes: [String: Attribute] = [:]
   /// The message of the span's error; `nil` without one.
   var error: String?
@@ -121,6 +124,7 @@ package final class SpanRecorder: Tracer {
 
   fileprivate func keep(_ span: RecordedSpan) { ended.withLock { $0.append(span) } }
 
+  /// Does nothing: spans stay until they are taken.
   package func forceFlush() {}
 
   package func extract<Carrier, Extract: Extractor>(
@@ -154,9 +158,12 @@ package final class RecorderSpan: Span {
     state = Mutex(State(record: record))
   }
 
+  /// The context for work inside the span.
   package var context: ServiceContext { base.context }
+  /// Always: also a span that is not sampled is recorded.
   package var isRecording: Bool { true }
 
+  /// The name of the operation.
   package var operationName: String {
     get { state.withLock { $0.record.name } }
     set {
@@ -165,6 +172,7 @@ package final class RecorderSpan: Span {
     }
   }
 
+  /// The attributes of the span.
   package var attributes: SpanAttributes {
     get { state.withLock { $0.attributes } }
     set {
@@ -187,6 +195,7 @@ package final class RecorderSpan: Span {
     base.recordError(error, attributes: attributes, at: instant())
   }
 
+  /// Ends the span and records it.
   package func end<Instant: TracerInstant>(at instant: @autoclosure () -> Instant) {
     let ended = instant()
     recorder.keep(
