@@ -21,10 +21,7 @@ struct WaitTests {
 
   @Test("the article lists the waits in their order")
   func article() throws {
-    let root = URL(fileURLWithPath: #filePath)
-      .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
-    let article = try String(
-      contentsOf: root.appendingPathComponent("Sources/Admission/Documentation.docc/Admission.md"), encoding: .utf8)
+    let article = try document("Sources/Admission/Documentation.docc/Admission.md")
     let rows = article.matches(of: /\n\| `(\w+)` \|(?:[^|\n]+\|){4}/).map { String($0.1) }
     #expect(rows == Wait.allCases.map(\.name))
   }

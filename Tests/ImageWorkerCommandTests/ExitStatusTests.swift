@@ -16,10 +16,7 @@ struct ExitStatusTests {
 
   @Test("the article Deploying has a row for each exit status, and no other")
   func article() throws {
-    let root = URL(fileURLWithPath: #filePath)
-      .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
-    let path = root.appendingPathComponent("Sources/image-worker/Documentation.docc/Deploying.md")
-    let text = try String(contentsOf: path, encoding: .utf8)
+    let text = try document("Sources/image-worker/Documentation.docc/Deploying.md")
     let section = try #require(
       text.components(separatedBy: "## Exit statuses\n").last?.components(separatedBy: "\n## ").first)
     let rows = section.split(separator: "\n").filter { $0.hasPrefix("| ") }.dropFirst().map(String.init)

@@ -2,6 +2,7 @@ import ArgumentParser
 import Foundation
 import ImageCodecs
 import ImagePipeline
+import TestSupport
 import Testing
 import WorkerService
 
@@ -48,10 +49,8 @@ struct SettingsTests {
 
   @Test("the article Deploying contains the table of settings")
   func article() throws {
-    let root = URL(fileURLWithPath: #filePath)
-      .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
-    let path = root.appendingPathComponent("Sources/image-worker/Documentation.docc/Deploying.md")
-    let lines = try String(contentsOf: path, encoding: .utf8).split(separator: "\n").map(String.init)
+    let text = try document("Sources/image-worker/Documentation.docc/Deploying.md")
+    let lines = text.split(separator: "\n").map(String.init)
     let rows = Settings.rows.map(\.markdown)
     for row in rows { #expect(lines.contains(row), "the table of Deploying.md lacks this row:\n\(row)") }
     #expect(lines.filter { $0.hasPrefix("| `--") } == rows, "Deploying.md has rows of no setting, or in another order")

@@ -67,9 +67,7 @@ package enum Corpus {
     var files: [String: Expectation]
   }
 
-  private static let root = URL(fileURLWithPath: #filePath)
-    .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
-    .appendingPathComponent("shared/corpus")
+  private static let root = repository.deletingLastPathComponent().appendingPathComponent("shared/corpus")
 
   /// The expected results by file name; empty if there is no collection.
   package static let expectations: [String: Expectation] = {
@@ -87,4 +85,12 @@ package enum Corpus {
   package static func bytes(_ name: String) throws -> [UInt8] {
     [UInt8](try Data(contentsOf: root.appendingPathComponent(name)))
   }
+}
+
+private let repository = URL(fileURLWithPath: #filePath)
+  .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
+
+/// Returns the text of a document of this repository.
+package func document(_ path: String) throws -> String {
+  try String(contentsOf: repository.appendingPathComponent(path), encoding: .utf8)
 }

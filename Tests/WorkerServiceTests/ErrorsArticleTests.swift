@@ -2,6 +2,7 @@ import Foundation
 import GRPCCore
 import GRPCProtobuf
 import ImagePipeline
+import TestSupport
 import Testing
 import WorkerProtocol
 
@@ -56,10 +57,7 @@ struct ErrorsArticleTests {
   }
 
   private static func article() throws -> String {
-    let root = URL(fileURLWithPath: #filePath)
-      .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
-    return try String(
-      contentsOf: root.appendingPathComponent("Sources/image-worker/Documentation.docc/Errors.md"), encoding: .utf8)
+    try document("Sources/image-worker/Documentation.docc/Errors.md")
   }
 
   /// Returns a code's name as the gRPC specification spells it, from its description in camel case.
