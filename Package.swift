@@ -145,7 +145,8 @@ let targets: [Target] = [
   .executableTarget(
     name: "image-worker",
     dependencies: [
-      "CPlatform", "WorkerPlayground", "WorkerService", "WorkerOperations", "WorkerTelemetry", "WorkerIsolation",
+      "CPlatform", "LibC",
+      "WorkerPlayground", "WorkerService", "WorkerOperations", "WorkerTelemetry", "WorkerIsolation",
       "ImageWorkerClient", "Admission", "ResultCache", "ImagePipeline", "ImageCodecs", "Fields", "WorkThreads",
       "WorkerProtocol",
       argumentParser, grpcCore, grpcPosix, logging, serviceLifecycle, system, tracing, unixSignals, yams,
@@ -155,7 +156,8 @@ let targets: [Target] = [
   .target(
     name: "WorkerPlayground",
     dependencies: [
-      "CPlaygroundPage", "WorkerProtocol", "WorkerService", "Admission", "ImagePipeline", "Fields", asyncAlgorithms,
+      "CPlaygroundPage", "LibC", "WorkerProtocol", "WorkerService", "Admission", "ImagePipeline", "Fields",
+      asyncAlgorithms,
       grpcCore,
       grpcProtobuf, logging, serviceLifecycle, swiftProtobuf, tracing,
     ] + hummingbird + nio,
@@ -175,8 +177,8 @@ let targets: [Target] = [
   .target(
     name: "WorkerOperations",
     dependencies: [
-      "WorkerProtocol", "WorkThreads", "CLibZ", "CPlatform", crypto, grpcCore, grpcPosix, grpcProtobuf, logging,
-      metrics,
+      "WorkerProtocol", "WorkThreads", "LibC", "CLibZ", "CPlatform", crypto, grpcCore, grpcPosix, grpcProtobuf,
+      logging, metrics,
       serviceContext, swiftProtobuf, tracing,
     ] + nio + nioHTTP2 + nioTLS,
     swiftSettings: strictSwift),
@@ -184,7 +186,8 @@ let targets: [Target] = [
   .target(
     name: "WorkerTelemetry",
     dependencies: [
-      "WorkerProtocol", "ProtobufWire", grpcCore, grpcPosix, grpcProtobuf, logging, metrics, nioHTTP1, serviceContext,
+      "WorkerProtocol", "ProtobufWire", "LibC", grpcCore, grpcPosix, grpcProtobuf, logging, metrics, nioHTTP1,
+      serviceContext,
       serviceLifecycle, swiftProtobuf, tracing,
     ] + nio,
     swiftSettings: strictSwift),
@@ -194,7 +197,8 @@ let targets: [Target] = [
     dependencies: ["WorkerProtocol", grpcCore, grpcPosix, grpcProtobuf, nioCore, nioSSL, swiftProtobuf, system],
     swiftSettings: strictSwift),
   // Results by what they are results of, in memory and in files; knows nothing of images.
-  .target(name: "ResultCache", dependencies: ["WorkThreads", crypto, logging, system], swiftSettings: strictSwift),
+  .target(
+    name: "ResultCache", dependencies: ["LibC", "WorkThreads", crypto, logging, system], swiftSettings: strictSwift),
   // Generated code and the descriptor set; nothing by hand.
   .target(
     name: "WorkerProtocol",
@@ -204,7 +208,7 @@ let targets: [Target] = [
   // The wire format of protocol buffers, for what generated code is too slow for or does not know.
   .target(name: "ProtobufWire", swiftSettings: strictSwift),
   // Processes that images are worked on in: how they are started, their channels and their limits.
-  .target(name: "WorkerIsolation", dependencies: ["CSandbox"], swiftSettings: strictSwift),
+  .target(name: "WorkerIsolation", dependencies: ["CSandbox", "LibC"], swiftSettings: strictSwift),
   // Embedded C: the sandbox of such a process, and the process that forks them.
   .target(
     name: "CSandbox",
@@ -220,7 +224,9 @@ let targets: [Target] = [
     dependencies: ["Fields", "ImageCodecs", "ImageKernels", "WorkThreads", serviceContext, tracing],
     swiftSettings: strictSwift + [.strictMemorySafety()]),
   // The threads that images are worked on, their clocks, and how tasks wait.
-  .target(name: "WorkThreads", swiftSettings: strictSwift),
+  .target(name: "WorkThreads", dependencies: ["LibC"], swiftSettings: strictSwift),
+  // The C library, by one name on all systems.
+  .target(name: "LibC", swiftSettings: strictSwift),
   // The Swift face of the pixel kernels: resizers, converters, filters and orientation over rows.
   .target(name: "ImageKernels", dependencies: ["ImageCodecs", "CPixels"], swiftSettings: strictSwift),
   // Sniffing, headers, and owners of the C decoders and encoders.

@@ -1,12 +1,5 @@
+internal import LibC
 internal import SystemPackage
-
-#if canImport(Glibc)
-  internal import Glibc
-#elseif canImport(Musl)
-  internal import Musl
-#else
-  internal import Darwin
-#endif
 
 /// The open directory of a disk cache, in which nobody else can write.
 ///

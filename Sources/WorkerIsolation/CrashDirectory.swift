@@ -1,12 +1,5 @@
 internal import CSandbox
-
-#if canImport(Glibc)
-  internal import Glibc
-#elseif canImport(Musl)
-  internal import Musl
-#else
-  internal import Darwin
-#endif
+internal import LibC
 
 /// A directory that keeps images whose helpers were lost, for the operator.
 package final class CrashDirectory: Sendable {

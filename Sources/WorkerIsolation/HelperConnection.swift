@@ -1,12 +1,5 @@
 internal import CSandbox
-
-#if canImport(Glibc)
-  internal import Glibc
-#elseif canImport(Musl)
-  internal import Musl
-#else
-  internal import Darwin
-#endif
+internal import LibC
 
 /// A helper's end of its channel.
 ///

@@ -1,13 +1,6 @@
 internal import CSandbox
+internal import LibC
 internal import Synchronization
-
-#if canImport(Glibc)
-  internal import Glibc
-#elseif canImport(Musl)
-  internal import Musl
-#else
-  internal import Darwin
-#endif
 
 /// The process that forks helpers, started anew if it has ended.
 ///

@@ -1,18 +1,11 @@
 internal import HummingbirdCore
+internal import LibC
 package import Logging
 internal import NIOCore
 internal import NIOPosix
 internal import ServiceLifecycle
 internal import Synchronization
 package import WorkerService
-
-#if canImport(Glibc)
-  internal import Glibc
-#elseif canImport(Musl)
-  internal import Musl
-#else
-  internal import Darwin
-#endif
 
 /// The page on which presets are tuned, as one service of the process.
 ///

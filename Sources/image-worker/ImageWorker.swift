@@ -2,16 +2,9 @@ internal import ArgumentParser
 internal import Dispatch
 internal import Fields
 internal import ImagePipeline
+internal import LibC
 internal import WorkerService
 internal import WorkerTelemetry
-
-#if canImport(Glibc)
-  internal import Glibc
-#elseif canImport(Musl)
-  internal import Musl
-#else
-  internal import Darwin
-#endif
 
 /// The program: a command, or a process in which a worker's images are worked on.
 @main

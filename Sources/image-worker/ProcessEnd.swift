@@ -1,16 +1,9 @@
 internal import Dispatch
+internal import LibC
 internal import Logging
 internal import Synchronization
 internal import UnixSignals
 internal import WorkerTelemetry
-
-#if canImport(Glibc)
-  internal import Glibc
-#elseif canImport(Musl)
-  internal import Musl
-#else
-  internal import Darwin
-#endif
 
 /// Sees to it that the process ends, whatever a library or a client does.
 ///

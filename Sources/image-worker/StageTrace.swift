@@ -1,15 +1,8 @@
 internal import ImagePipeline
+internal import LibC
 internal import Synchronization
 internal import SystemPackage
 internal import WorkerTelemetry
-
-#if canImport(Glibc)
-  internal import Glibc
-#elseif canImport(Musl)
-  internal import Musl
-#else
-  internal import Darwin
-#endif
 
 /// The file of `--trace-out`.
 final class StageTrace: Sendable {

@@ -1,12 +1,5 @@
+internal import LibC
 internal import SystemPackage
-
-#if canImport(Glibc)
-  internal import Glibc
-#elseif canImport(Musl)
-  internal import Musl
-#else
-  internal import Darwin
-#endif
 
 /// The memory that the process may use, as the system reports it.
 struct SystemMemory {

@@ -24,18 +24,18 @@ extension Layer {
       modules: [
         "WorkerPlayground", "WorkerService", "WorkerOperations", "WorkerTelemetry", "WorkerIsolation",
         "ImageWorkerClient", "WorkerProtocol", "Admission", "ResultCache", "ImagePipeline", "ImageCodecs", "Fields",
-        "WorkThreads", "CPlatform",
+        "WorkThreads", "LibC", "CPlatform",
       ],
-      foreign: libc.union([
+      foreign: [
         "ArgumentParser", "Dispatch", "FoundationEssentials", "GRPCCore", "GRPCNIOTransportHTTP2Posix",
         "Logging",
         "ServiceLifecycle", "Synchronization", "SystemPackage", "Tracing", "UnixSignals", "Yams",
-      ]),
+      ],
       maxPointerLineCount: 2),
     Layer(
       name: "WorkerPlayground",
-      modules: ["WorkerProtocol", "WorkerService", "Admission", "ImagePipeline", "Fields", "CPlaygroundPage"],
-      foreign: grpc.union(libc).union([
+      modules: ["WorkerProtocol", "WorkerService", "Admission", "ImagePipeline", "Fields", "LibC", "CPlaygroundPage"],
+      foreign: grpc.union([
         "AsyncAlgorithms", "FoundationEssentials", "HTTPTypes", "HummingbirdCore", "Logging", "NIOCore", "NIOPosix",
         "ServiceLifecycle", "Synchronization", "Tracing",
       ]),
@@ -52,8 +52,8 @@ extension Layer {
       ]),
       maxPointerLineCount: 14),
     Layer(
-      name: "WorkerOperations", modules: ["WorkerProtocol", "WorkThreads", "CLibZ", "CPlatform"],
-      foreign: grpc.union(libc).union([
+      name: "WorkerOperations", modules: ["WorkerProtocol", "WorkThreads", "LibC", "CLibZ", "CPlatform"],
+      foreign: grpc.union([
         "CoreMetrics", "Crypto", "FoundationEssentials", "GRPCNIOTransportHTTP2Posix", "Logging", "NIOCore",
         "NIOHPACK", "NIOHTTP2", "NIOPosix", "NIOSSL", "NIOTLS", "ServiceContextModule", "SwiftASN1",
         "Synchronization", "Tracing", "X509",
@@ -61,8 +61,8 @@ extension Layer {
       // The memory of messages, which carries its charge: ChargedBuffer.swift.
       maxPointerLineCount: 5),
     Layer(
-      name: "WorkerTelemetry", modules: ["WorkerProtocol", "ProtobufWire"],
-      foreign: grpc.union(libc).union([
+      name: "WorkerTelemetry", modules: ["WorkerProtocol", "ProtobufWire", "LibC"],
+      foreign: grpc.union([
         "CoreMetrics", "Dispatch", "FoundationEssentials", "GRPCNIOTransportHTTP2Posix", "Logging", "NIOCore",
         "NIOHTTP1", "NIOPosix", "ServiceContextModule", "ServiceLifecycle", "Synchronization", "Tracing",
       ]),
@@ -79,8 +79,8 @@ extension Layer {
       maxPointerLineCount: 0),
     Layer(name: "ProtobufWire", modules: [], foreign: [], maxPointerLineCount: 5),
     Layer(
-      name: "ResultCache", modules: ["WorkThreads"],
-      foreign: libc.union(["Crypto", "Logging", "Synchronization", "SystemPackage"]),
+      name: "ResultCache", modules: ["WorkThreads", "LibC"],
+      foreign: ["Crypto", "Logging", "Synchronization", "SystemPackage"],
       maxPointerLineCount: 5),
     Layer(
       name: "Admission", modules: ["ImagePipeline", "WorkThreads"],
@@ -89,11 +89,12 @@ extension Layer {
       name: "ImagePipeline", modules: ["ImageCodecs", "ImageKernels", "Fields", "WorkThreads"],
       foreign: libc.union(["ServiceContextModule", "Synchronization", "Tracing"]),
       maxPointerLineCount: 0),
-    Layer(name: "WorkerIsolation", modules: ["CSandbox"], foreign: libc.union(["Synchronization"])),
+    Layer(name: "WorkerIsolation", modules: ["LibC", "CSandbox"], foreign: ["Synchronization"]),
     Layer(name: "ImageKernels", modules: ["ImageCodecs", "CPixels"], foreign: ["Synchronization"]),
     Layer(name: "ImageCodecs", modules: ["Fields", "CCodecs", "CInstructions"], foreign: ["Synchronization"]),
     Layer(name: "Fields", modules: [], foreign: [], maxPointerLineCount: 0),
-    Layer(name: "WorkThreads", modules: [], foreign: libc.union(["Synchronization"])),
+    Layer(name: "WorkThreads", modules: ["LibC"], foreign: ["Synchronization"]),
+    Layer(name: "LibC", modules: [], foreign: libc, maxPointerLineCount: 0),
     Layer(name: "CCodecs", modules: ["CInstructions"], foreign: []),
     Layer(name: "CPixels", modules: ["CInstructions"], foreign: []),
     Layer(name: "CInstructions", modules: [], foreign: []),

@@ -1,13 +1,6 @@
+internal import LibC
 internal import Logging
 internal import NIOCore
-
-#if canImport(Darwin)
-  internal import Darwin
-#elseif canImport(Musl)
-  internal import Musl
-#else
-  internal import Glibc
-#endif
 
 /// Pauses a listening socket while there are no file descriptors, or no memory, for another connection.
 ///

@@ -1,12 +1,5 @@
+internal import LibC
 internal import NIOCore
-
-#if canImport(Glibc)
-  internal import Glibc
-#elseif canImport(Musl)
-  internal import Musl
-#else
-  internal import Darwin
-#endif
 
 /// An address that cannot be listened on, with the options that choose it.
 package struct ListenError: Error, CustomStringConvertible {

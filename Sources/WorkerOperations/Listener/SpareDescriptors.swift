@@ -1,12 +1,5 @@
+internal import LibC
 internal import NIOCore
-
-#if canImport(Darwin)
-  internal import Darwin
-#elseif canImport(Musl)
-  internal import Musl
-#else
-  internal import Glibc
-#endif
 
 /// Keeps some file descriptors of the process from connections.
 ///

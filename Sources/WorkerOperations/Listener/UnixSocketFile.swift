@@ -1,14 +1,7 @@
 internal import CPlatform
+internal import LibC
 internal import NIOCore
 internal import NIOPosix
-
-#if canImport(Darwin)
-  internal import Darwin
-#elseif canImport(Musl)
-  internal import Musl
-#else
-  internal import Glibc
-#endif
 
 /// The file of a Unix domain socket.
 ///

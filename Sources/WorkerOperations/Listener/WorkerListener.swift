@@ -1,15 +1,8 @@
 package import GRPCNIOTransportHTTP2Posix
+internal import LibC
 package import NIOCore
 internal import NIOHTTP2
 internal import NIOPosix
-
-#if canImport(Glibc)
-  internal import Glibc
-#elseif canImport(Musl)
-  internal import Musl
-#else
-  internal import Darwin
-#endif
 
 /// Listens on an address and guards every connection.
 ///

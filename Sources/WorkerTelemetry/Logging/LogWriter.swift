@@ -1,15 +1,8 @@
 internal import Dispatch
 internal import FoundationEssentials
+internal import LibC
 internal import Logging
 internal import Synchronization
-
-#if canImport(Glibc)
-  internal import Glibc
-#elseif canImport(Musl)
-  internal import Musl
-#else
-  internal import Darwin
-#endif
 
 /// Writes log lines to a file in order, on its own thread.
 ///

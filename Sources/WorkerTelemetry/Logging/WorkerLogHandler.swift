@@ -1,15 +1,8 @@
 internal import FoundationEssentials
+internal import LibC
 package import Logging
 internal import ServiceContextModule
 internal import Tracing
-
-#if canImport(Glibc)
-  internal import Glibc
-#elseif canImport(Musl)
-  internal import Musl
-#else
-  internal import Darwin
-#endif
 
 /// A log handler that writes one line per record to standard error, with the identifiers of the current span.
 package struct WorkerLogHandler: LogHandler {

@@ -1,12 +1,5 @@
 internal import FoundationEssentials
-
-#if canImport(Glibc)
-  internal import Glibc
-#elseif canImport(Musl)
-  internal import Musl
-#else
-  internal import Darwin
-#endif
+internal import LibC
 
 /// Resource usage of this process, as reported by the system.
 enum ProcessStatus {

@@ -1,14 +1,7 @@
 internal import FoundationEssentials
+internal import LibC
 internal import Synchronization
 internal import SystemPackage
-
-#if canImport(Glibc)
-  internal import Glibc
-#elseif canImport(Musl)
-  internal import Musl
-#else
-  internal import Darwin
-#endif
 
 /// The images of an output directory that are finished: a file there with a line for each.
 ///

@@ -1,12 +1,5 @@
+internal import LibC
 internal import SystemPackage
-
-#if canImport(Glibc)
-  internal import Glibc
-#elseif canImport(Musl)
-  internal import Musl
-#else
-  internal import Darwin
-#endif
 
 /// The few file operations of the local commands.
 enum FileSystem {

@@ -1,14 +1,7 @@
 internal import FoundationEssentials
+internal import LibC
 internal import Synchronization
 internal import SystemPackage
-
-#if canImport(Glibc)
-  internal import Glibc
-#elseif canImport(Musl)
-  internal import Musl
-#else
-  internal import Darwin
-#endif
 
 /// A file that is there whole or not at all: its bytes go to a hidden file next to it until it is complete.
 final class PartialFile: Sendable {

@@ -1,13 +1,6 @@
 internal import FoundationEssentials
+internal import LibC
 internal import SystemPackage
-
-#if canImport(Glibc)
-  internal import Glibc
-#elseif canImport(Musl)
-  internal import Musl
-#else
-  internal import Darwin
-#endif
 
 /// The destination of an output stream of this process.
 enum StreamKind: Sendable {
