@@ -312,7 +312,8 @@ ccodecs_status ccodecs_rewriter_create(
 static bool are_valid(const ccodecs_encode_options *options) {
   return options->width > 0 && options->height > 0 && options->quality >= 1 && options->quality <= 100 &&
          options->jpeg.quality_64ths < (options->quality < 100 ? 64 : 1) &&
-         options->exif_count <= CCODECS_MAX_EXIF_BYTES && ccodecs_png_options_are_valid(&options->png) &&
+         options->metadata.exif_count <= CCODECS_MAX_EXIF_BYTES &&
+         options->metadata.icc_count <= CCODECS_MAX_PROFILE_BYTES && ccodecs_png_options_are_valid(&options->png) &&
          ccodecs_webp_options_are_valid(&options->webp) && options->avif.effort <= 9 && options->jxl.effort >= 1 &&
          options->jxl.effort <= 9;
 }
@@ -341,15 +342,15 @@ ccodecs_status ccodecs_encoder_create(
   if (*encoder == NULL) {
     return CCODECS_NO_MEMORY;
   }
-  (*encoder)->options.exif = NULL; // it was borrowed for create only
+  (*encoder)->options.metadata.exif = (*encoder)->options.metadata.icc = NULL; // it was borrowed for create only
   return CCODECS_OK;
 }
 
 ccodecs_status ccodecs_encoder_estimate(const ccodecs_encode_options *options, uint64_t *byte_count) {
   const encoder_row *row = &row_of(options->format)->encoder;
   const ccodecs_status status = check(row, options);
-  // The EXIF block is copied, and the output buffer grows by half its size.
-  *byte_count = status == CCODECS_OK ? row->estimate(options) + 4 * options->exif_count : 0;
+  // Metadata is copied, and the output buffer grows by half its size.
+  *byte_count = status == CCODECS_OK ? row->estimate(options) + 4 * ccodecs_metadata_bytes(&options->metadata) : 0;
   return status;
 }
 

@@ -1,6 +1,6 @@
 internal import CCodecs
 
-/// A conversion of rows from an image's color profile to sRGB, with the relative colorimetric intent.
+/// A conversion of rows from an image's colors to another color space, with the relative colorimetric intent.
 ///
 /// It is a class because a stage may have none, and because it belongs to one image, as the budget does.
 package final class ColorConversion {
@@ -19,6 +19,9 @@ package final class ColorConversion {
   }
 
   deinit { ccodecs_conversion_destroy(handle) }
+
+  /// An upper bound of the bytes that a conversion from sRGB charges.
+  package static var estimatedByteCountFromSRGB: Int { ccodecs_conversion_estimate_from_srgb() }
 
   /// Converts rows in the input format and writes them to the start of `buffer`.
   ///

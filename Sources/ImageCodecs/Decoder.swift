@@ -117,17 +117,29 @@ package struct Decoder: ~Copyable {
     return byteCount
   }
 
-  /// Creates a conversion of the image's colors to sRGB for rows of `format`.
+  /// The ICC profile of the image, if its colors are not sRGB; otherwise empty.
+  ///
+  /// Call it after the header is complete and before `start`, which frees the profile.
+  package var profile: [UInt8] {
+    var bytes: UnsafePointer<UInt8>?
+    var byteCount = 0
+    ccodecs_decoder_profile(handle, &bytes, &byteCount)
+    return Array(UnsafeBufferPointer(start: bytes, count: byteCount))
+  }
+
+  /// Creates a conversion of the image's colors to `target` for rows of `format`.
   ///
   /// Call it after the header is complete and before `start`, which frees the profile. The result is `nil` if no
   /// conversion is needed. It is also `nil` if the profile is unusable; the header then has a warning.
   /// - Throws: `outOfMemory` if the budget is exhausted.
-  package mutating func makeColorConversion(of format: PixelFormat) throws(CodecError) -> ColorConversion? {
+  package mutating func makeColorConversion(
+    of format: PixelFormat, to target: ColorTarget = .srgb
+  ) throws(CodecError) -> ColorConversion? {
     guard let pixels = format.handle else {
       throw CodecError(code: .misuse, message: "no color conversion for \(format)")
     }
     var conversion: OpaquePointer?
-    try check(ccodecs_decoder_create_conversion(handle, pixels, &conversion))
+    try check(ccodecs_decoder_create_conversion(handle, pixels, target.handle, &conversion))
     return conversion.map { ColorConversion($0, of: format, budget: budget) }
   }
 

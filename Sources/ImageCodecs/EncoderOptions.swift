@@ -36,8 +36,8 @@ package struct EncoderOptions: Sendable, Hashable {
   package var hasFrames = false
   /// The directory to which compressed frames are spooled; `nil` to buffer them in memory.
   package var spill: SpillDirectory?
-  /// An EXIF block (TIFF) to write to the result; empty for none.
-  package var exif: [UInt8] = []
+  /// The metadata to write to the result.
+  package var metadata = EmbeddedMetadata()
 
   package init(
     format: ImageFormat, width: Int, height: Int, pixelFormat: PixelFormat,
@@ -60,9 +60,8 @@ package struct EncoderOptions: Sendable, Hashable {
   /// Calls `body` with the C options, which are valid only during the call.
   func withHandle<Result>(_ body: (inout ccodecs_encode_options) -> Result) throws(CodecError) -> Result {
     var options = try handle()
-    return exif.withUnsafeBufferPointer { block in
-      options.exif = block.baseAddress
-      options.exif_count = block.count
+    return metadata.withHandle { metadata in
+      options.metadata = metadata
       return body(&options)
     }
   }
@@ -75,7 +74,7 @@ package struct EncoderOptions: Sendable, Hashable {
     return ccodecs_encode_options(
       format: format.handle, width: width, height: height, pixels: pixels, subsampling: subsampling.handle,
       quality: quality, jpeg: jpeg, png: png, webp: webp, avif: avif, jxl: jxl,
-      exif: nil, exif_count: 0, has_frames: hasFrames, spill: CodecLimits(spill: spill).handle)
+      metadata: ccodecs_metadata(), has_frames: hasFrames, spill: CodecLimits(spill: spill).handle)
   }
 
   /// Returns an upper bound of the bytes that an encoder charges to the budget.

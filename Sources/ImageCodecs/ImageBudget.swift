@@ -20,6 +20,11 @@ package final class ImageBudget {
   package var limit: Int { account.pointee.limit }
   /// Raises the limit to `limit` bytes if it is lower.
   package func raiseLimit(to limit: Int) { account.pointee.limit = max(account.pointee.limit, limit) }
+  /// Charges bytes that the image needs until its end.
+  /// - Throws: `outOfMemory` if the budget is exhausted.
+  package func charge(_ byteCount: Int) throws(CodecError) {
+    if !ccodecs_budget_charge(account, byteCount) { throw CodecError(noRoomFor: byteCount, in: self) }
+  }
   /// The number of bytes in use.
   package var used: Int { account.pointee.used }
   /// Whether the system failed to provide memory or disk space.

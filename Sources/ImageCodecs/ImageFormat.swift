@@ -79,6 +79,8 @@ extension ImageFormat {
     package var keeping = Keeping.all
     /// Bytes that decoding a result takes beside its rows, in all and for each pixel.
     package var decodingByteCounts = (fixed: 0, pixel: 0)
+    /// Whether the encoder writes color profiles.
+    package var containsProfiles = true
     /// Whether a result may fall back to JPEG or PNG when this encoder needs too much memory.
     ///
     /// The fallback is only used if the client did not require the format.
@@ -124,7 +126,8 @@ extension ImageFormat {
     case .heic: Traits(handle: CCODECS_FORMAT_HEIC, usesLibraryThreads: true, hasSequences: true)
     case .gif:
       Traits(
-        handle: CCODECS_FORMAT_GIF, output: Output(fileExtension: "gif", sizeCurve: nil, keeping: .animations))
+        handle: CCODECS_FORMAT_GIF,
+        output: Output(fileExtension: "gif", sizeCurve: nil, keeping: .animations, containsProfiles: false))
     case .bmp: Traits(handle: CCODECS_FORMAT_BMP)
     case .tga: Traits(handle: CCODECS_FORMAT_TGA)
     case .psd: Traits(handle: CCODECS_FORMAT_PSD)

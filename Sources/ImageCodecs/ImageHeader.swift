@@ -18,6 +18,19 @@ package struct ImageHeader: Sendable, Hashable {
     package var isCMYK: Bool { self == .cmyk || self == .ycck }
   }
 
+  /// The colors that the samples define.
+  package enum Gamut: Sendable, Hashable {
+    /// sRGB, as the image does not specify a color space, or an unusable one.
+    case srgb
+    /// sRGB, as a profile specifies.
+    case taggedSRGB
+    case displayP3
+    /// The colors of any other profile.
+    case other
+    /// PQ or HLG, for which the profile contains a tone curve.
+    case hdr
+  }
+
   /// A problem with an image that does not prevent decoding.
   package enum Warning: Sendable, Hashable, CaseIterable {
     case brokenEXIF, firstFrameOnly, damaged, damagedWithoutLoss, missingEnd, lateOrientation, truncated
@@ -56,6 +69,8 @@ package struct ImageHeader: Sendable, Hashable {
   package var profileByteCount: Int
   /// An upper bound of the bytes that the color conversion charges to the budget; 0 without a profile.
   package var conversionByteCount: Int
+  /// The color space of the samples.
+  package var gamut: Gamut
   /// An EXIF block that contains only the artist and copyright; empty if the image specifies neither.
   package var rights: [UInt8]
   /// The number of frames; 0 if it is not known yet.
@@ -86,6 +101,7 @@ extension ImageHeader {
       handle.chroma_across > 0
       ? ChromaSampling(across: Int(handle.chroma_across), down: Int(handle.chroma_down)) : nil
     self.rights = rights
+    gamut = Gamut(handle.gamut)
     width = Int(handle.width)
     height = Int(handle.height)
     orientation = Orientation(rawValue: Int(handle.orientation)) ?? .up
@@ -114,6 +130,18 @@ extension ImageHeader.ColorSpace {
     case CCODECS_COLOR_CMYK: self = .cmyk
     case CCODECS_COLOR_YCCK: self = .ycck
     default: self = .rgb
+    }
+  }
+}
+
+extension ImageHeader.Gamut {
+  fileprivate init(_ handle: ccodecs_gamut) {
+    switch handle {
+    case CCODECS_GAMUT_TAGGED_SRGB: self = .taggedSRGB
+    case CCODECS_GAMUT_DISPLAY_P3: self = .displayP3
+    case CCODECS_GAMUT_OTHER: self = .other
+    case CCODECS_GAMUT_HDR: self = .hdr
+    default: self = .srgb
     }
   }
 }

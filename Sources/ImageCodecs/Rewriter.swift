@@ -67,12 +67,12 @@ package struct Rewriter: ~Copyable {
   }
 
   /// Returns an upper bound of the bytes that rewriting charges to the budget, including those already in use.
-  /// - `exif`: an EXIF block (TIFF) to write to the result; empty for none.
+  /// - `metadata`: the metadata to write to the result.
   package func estimatedByteCount(
-    _ decoder: borrowing Decoder, orientation: Orientation, exif: [UInt8]
+    _ decoder: borrowing Decoder, orientation: Orientation, metadata: EmbeddedMetadata
   ) -> UInt64 {
     decoder.withHandle { decoder in
-      Self.withOptions(orientation, exif) { ccodecs_rewriter_estimate(handle, decoder, &$0) }
+      Self.withOptions(orientation, metadata) { ccodecs_rewriter_estimate(handle, decoder, &$0) }
     }
   }
 
@@ -82,10 +82,10 @@ package struct Rewriter: ~Copyable {
   ///   no row is missing.
   /// - Throws: `misuse` if the survey does not allow the operation, `outOfMemory` if the budget is exhausted.
   package mutating func start(
-    _ decoder: consuming Decoder, orientation: Orientation, exif: [UInt8], mayLackEnd: Bool = false
+    _ decoder: consuming Decoder, orientation: Orientation, metadata: EmbeddedMetadata, mayLackEnd: Bool = false
   ) throws(CodecError) {
     let status = decoder.withHandle { decoder in
-      Self.withOptions(orientation, exif) { options in
+      Self.withOptions(orientation, metadata) { options in
         options.may_lack_end = mayLackEnd
         return ccodecs_rewriter_start(handle, decoder, &options)
       }
@@ -128,12 +128,11 @@ package struct Rewriter: ~Copyable {
   }
 
   private static func withOptions<Result>(
-    _ orientation: Orientation, _ exif: [UInt8], _ body: (inout ccodecs_rewrite_options) -> Result
+    _ orientation: Orientation, _ metadata: EmbeddedMetadata, _ body: (inout ccodecs_rewrite_options) -> Result
   ) -> Result {
-    exif.withUnsafeBufferPointer { block in
+    metadata.withHandle { metadata in
       var options = ccodecs_rewrite_options(
-        orientation: UInt8(orientation.rawValue), exif: block.baseAddress, exif_count: block.count,
-        may_lack_end: false)
+        orientation: UInt8(orientation.rawValue), metadata: metadata, may_lack_end: false)
       return body(&options)
     }
   }

@@ -297,7 +297,7 @@ package struct Pipeline: ~Copyable {
   ) throws(PipelineError) -> Bool {
     settle()
     try decode.checkWholeness(branch.plan)
-    let isLate = branch.plan.keepsCopyright && branch.plan.encoder.exif.isEmpty
+    let isLate = branch.plan.keepsCopyright && branch.plan.encoder.metadata.exif.isEmpty
     let end = ImageEnd(trailingMetadata: isLate ? decode.rights : [], inputByteCount: decode.inputByteCount)
     try branch.finish(end) { output(index, $0) }
     settle()

@@ -83,6 +83,43 @@ static void select_frames(ccodecs_decoder *decoder, uint32_t seed) {
   }
 }
 
+/// Converts colors from the image's profile, and one to it.
+static void convert_colors(ccodecs_decoder *decoder, ccodecs_budget *budget, uint32_t seed) {
+  enum { PIXELS = 16 };
+  const ccodecs_color_space space = ccodecs_decoder_header(decoder)->color_space;
+  const bool is_deep = (seed & 1) != 0;
+  const bool is_cmyk = space == CCODECS_COLOR_CMYK || space == CCODECS_COLOR_YCCK;
+  const ccodecs_pixels source = space == CCODECS_COLOR_GRAY ? (is_deep ? CCODECS_PIXELS_GRAY16 : CCODECS_PIXELS_GRAY8)
+                                : is_cmyk                   ? CCODECS_PIXELS_CMYK8
+                                : is_deep                   ? CCODECS_PIXELS_RGBA16
+                                                            : CCODECS_PIXELS_RGB8;
+  const uint8_t *profile;
+  size_t profile_count;
+  ccodecs_decoder_profile(decoder, &profile, &profile_count);
+  check((profile_count > 0) == ccodecs_decoder_header(decoder)->has_profile, "a profile is stated");
+  uint8_t color[3] = {seed & 255, seed >> 8 & 255, 77};
+  if (profile_count > 0) {
+    sink = ccodecs_profile_convert_color(profile, profile_count, color, budget) ? color[0] : 0;
+  }
+  const size_t used = budget->used;
+  const size_t most =
+      profile_count > 0 ? ccodecs_conversion_estimate(profile, profile_count) : ccodecs_conversion_estimate_from_srgb();
+  const size_t peak = budget->peak;
+  budget->peak = used;
+  ccodecs_conversion *conversion = NULL;
+  const ccodecs_color_target target = (seed & 2) != 0 ? CCODECS_TARGET_DISPLAY_P3 : CCODECS_TARGET_SRGB;
+  check(ccodecs_decoder_create_conversion(decoder, source, target, &conversion) == CCODECS_OK, "there is memory");
+  if (conversion != NULL) {
+    _Alignas(8) uint8_t from[8 * PIXELS] = {seed & 255, seed >> 8 & 255, seed >> 16 & 255};
+    uint8_t to[4 * PIXELS];
+    ccodecs_conversion_convert(conversion, from, to, PIXELS);
+    sink = to[0];
+  }
+  check(budget->peak <= used + most, "the estimate of a conversion holds");
+  budget->peak = budget->peak > peak ? budget->peak : peak;
+  ccodecs_conversion_destroy(conversion);
+}
+
 /// Returns a spill directory for one image in four, otherwise -1.
 static int spill_directory(uint32_t seed) {
   static int directory = -2;
@@ -123,6 +160,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count) {
     check(header->width > 0 && header->height > 0, "an image has a size");
     check((uint64_t)header->width * header->height <= most_pixels, "the pixel limit holds");
     check(header->orientation >= 1 && header->orientation <= 8, "an orientation is one of eight");
+    convert_colors(decoder, &budget, seed >> 12);
     select_frames(decoder, seed >> 20);
     decode_rows(decoder, &f, pick_scale(decoder, seed >> 8), seed >> 18);
   } else {

@@ -60,6 +60,14 @@ typedef struct outcome {
 /// Rewrites a file; `turn` is an EXIF orientation, which is applied if the rewriter supports it.
 static outcome rewrite(const uint8_t *bytes, size_t count, size_t window_bytes, uint8_t turn) {
   static const uint8_t exif[26] = "II*\0\x08\0\0\0\x01\0\x3B\x01\x02\0\x02\0\0\0A\0\0\0\0\0\0";
+  uint8_t profile[CCODECS_COMPACT_PROFILE_BYTES];
+  const size_t profile_count = ccodecs_compact_profile(CCODECS_TARGET_DISPLAY_P3, profile);
+  const ccodecs_metadata metadata = {
+      .exif = exif,
+      .exif_count = turn % 2 == 0 ? sizeof exif : 0,
+      .icc = profile,
+      .icc_count = turn % 3 == 0 ? profile_count : 0,
+  };
   outcome o = {.status = CCODECS_UNSUPPORTED};
   feed f = {.bytes = bytes, .left = count, .window_bytes = window_bytes};
   ccodecs_budget budget = {.limit = budget_bytes};
@@ -77,8 +85,7 @@ static outcome rewrite(const uint8_t *bytes, size_t count, size_t window_bytes, 
     check(survey.quality >= 1 && survey.quality <= 100, "a quality is 1 to 100");
     const ccodecs_rewrite_options options = {
         .orientation = (survey.turns >> turn & 1) != 0 ? turn : 1,
-        .exif = exif,
-        .exif_count = turn % 2 == 0 ? sizeof exif : 0,
+        .metadata = metadata,
         .may_lack_end = turn > 4,
     };
     const uint64_t estimate = ccodecs_rewriter_estimate(rewriter, decoder, &options);

@@ -44,8 +44,9 @@ struct RewriterTests {
     }
     let survey = rewriter.survey(decoder)
     guard survey.canCopy, orientation == .up || survey.turns.contains(orientation) else { throw Refused() }
-    let estimate = rewriter.estimatedByteCount(decoder, orientation: orientation, exif: exif)
-    try rewriter.start(decoder, orientation: orientation, exif: exif)
+    let metadata = EmbeddedMetadata(exif: exif)
+    let estimate = rewriter.estimatedByteCount(decoder, orientation: orientation, metadata: metadata)
+    try rewriter.start(decoder, orientation: orientation, metadata: metadata)
     var output: [UInt8] = []
     while true {
       let progress = try rewriter.read(windows.current, isLast: windows.isLast)

@@ -177,6 +177,10 @@ static cmsHPROFILE build_profile(cmsContext context, const primaries_row *row, c
   return cmsCreateRGBProfileTHR(context, &white, &primaries, curves);
 }
 
+bool ccodecs_color_codes_are_hdr(ccodecs_color_codes codes) {
+  return codes.transfer == TRANSFER_PQ || codes.transfer == TRANSFER_HLG;
+}
+
 bool ccodecs_profile_from_codes(
     ccodecs_color_codes codes, ccodecs_color_space color_space, ccodecs_bytes *profile, ccodecs_budget *budget,
     bool *is_supported) {

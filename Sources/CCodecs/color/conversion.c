@@ -1,5 +1,5 @@
-// Conversion of rows from a profile's colors to sRGB, with relative colorimetric intent: the image's white maps to
-// white.
+// Conversion of rows from a profile's colors to sRGB or Display P3, with relative colorimetric intent: the image's
+// white maps to white.
 
 #include "context.h"
 #include "profile.h"
@@ -17,10 +17,11 @@ enum {
 struct ccodecs_conversion {
   color_allowance allowance;
   ccodecs_pixels source;
+  ccodecs_color_target target;
   bool is_exact;
   cmsContext context;
   cmsHTRANSFORM transform; ///< Used for rows only if `levels` is NULL.
-  uint8_t *levels;         ///< For a gray profile: the sRGB level for each 8-bit or 16-bit level.
+  uint8_t *levels;         ///< For a gray profile: the level of the target for each 8-bit or 16-bit level.
 };
 
 /// Returns the size in bytes of the largest A2B table; 0 for a profile that consists of curves, with or without a
@@ -58,16 +59,21 @@ size_t ccodecs_conversion_estimate(const uint8_t *profile, size_t profile_count)
   return profile_count == 0 ? 0 : sizeof(ccodecs_conversion) + 128 + allowance_bytes(profile, profile_count);
 }
 
-/// Hides the tags with multi-process elements (D2Bx) from littlecms. A profile may refer to the same element any number
-/// of times, so a small profile could demand hours of work. Nothing is lost, because a profile with these tags also has
-/// the common tables (ICC.1, 8.2).
+size_t ccodecs_conversion_estimate_from_srgb(void) {
+  uint8_t compact[CCODECS_COMPACT_PROFILE_BYTES];
+  return ccodecs_conversion_estimate(compact, ccodecs_compact_profile(CCODECS_TARGET_SRGB, compact));
+}
+
+/// Hides the tags with multi-process elements (D2Bx, B2Dx) from littlecms. A profile may refer to the same element any
+/// number of times, so a small profile could demand hours of work. Nothing is lost, because a profile with these tags
+/// also has the common tables (ICC.1, 8.2).
 static void hide_elements(ccodecs_bytes *profile) {
   uint8_t *bytes = ccodecs_bytes_start(profile);
   const size_t room = (profile->count - PROFILE_TABLE - 4) / PROFILE_ENTRY_BYTES;
   const size_t claimed = ccodecs_be32(bytes + PROFILE_TABLE);
   for (size_t i = 0; i < (claimed < room ? claimed : room); i++) {
     uint8_t *entry = bytes + PROFILE_TABLE + 4 + i * PROFILE_ENTRY_BYTES;
-    if (memcmp(entry, "D2B", 3) == 0) {
+    if (memcmp(entry, "D2B", 3) == 0 || memcmp(entry, "B2D", 3) == 0) {
       entry[0] = 'd';
     }
   }
@@ -82,7 +88,7 @@ static bool has_alpha(const ccodecs_conversion *c) {
 }
 
 /// Creates the littlecms transform. For a gray profile, it converts gray to RGB and is only used to fill `levels`.
-static cmsHTRANSFORM create_transform(ccodecs_conversion *c, cmsHPROFILE profile, cmsHPROFILE srgb) {
+static cmsHTRANSFORM create_transform(ccodecs_conversion *c, cmsHPROFILE profile, cmsHPROFILE target) {
   const bool is_gray = cmsGetColorSpace(profile) == cmsSigGrayData;
   const bool keeps_alpha = !is_gray && has_alpha(c);
   cmsUInt32Number input;
@@ -99,7 +105,7 @@ static cmsHTRANSFORM create_transform(ccodecs_conversion *c, cmsHPROFILE profile
   // gray by a table, which is off by up to 10 where a curve is steep.
   const cmsUInt32Number exactly = c->is_exact && (is_16bit(c) || is_gray) ? cmsFLAGS_NOOPTIMIZE : 0;
   return cmsCreateTransformTHR(
-      c->context, profile, input, srgb, keeps_alpha ? TYPE_RGBA_8 : TYPE_RGB_8, INTENT_RELATIVE_COLORIMETRIC,
+      c->context, profile, input, target, keeps_alpha ? TYPE_RGBA_8 : TYPE_RGB_8, INTENT_RELATIVE_COLORIMETRIC,
       exactly | (keeps_alpha ? cmsFLAGS_COPY_ALPHA : 0));
 }
 
@@ -127,6 +133,15 @@ static bool fill_levels(ccodecs_conversion *c) {
   return true;
 }
 
+static cmsHPROFILE open_target(const ccodecs_conversion *c) {
+  if (c->target == CCODECS_TARGET_SRGB) {
+    return cmsCreate_sRGBProfileTHR(c->context);
+  }
+  uint8_t compact[CCODECS_COMPACT_PROFILE_BYTES];
+  const size_t count = ccodecs_compact_profile(c->target, compact);
+  return cmsOpenProfileFromMemTHR(c->context, compact, (cmsUInt32Number)count);
+}
+
 static bool open_transform(ccodecs_conversion *c, ccodecs_bytes *profile) {
   c->context = ccodecs_color_context(&c->allowance);
   if (c->context == NULL) {
@@ -135,27 +150,28 @@ static bool open_transform(ccodecs_conversion *c, ccodecs_bytes *profile) {
   hide_elements(profile);
   cmsHPROFILE opened =
       cmsOpenProfileFromMemTHR(c->context, ccodecs_bytes_start(profile), (cmsUInt32Number)profile->count);
-  cmsHPROFILE srgb = cmsCreate_sRGBProfileTHR(c->context);
+  cmsHPROFILE target = open_target(c);
   const bool is_gray = opened != NULL && cmsGetColorSpace(opened) == cmsSigGrayData;
-  if (opened != NULL && srgb != NULL) {
-    c->transform = create_transform(c, opened, srgb);
+  if (opened != NULL && target != NULL) {
+    c->transform = create_transform(c, opened, target);
   }
   const bool is_ready = c->transform != NULL && (!is_gray || fill_levels(c));
   cmsCloseProfile(opened);
-  cmsCloseProfile(srgb);
+  cmsCloseProfile(target);
   return is_ready;
 }
 
 ccodecs_conversion *ccodecs_conversion_create(
-    ccodecs_bytes *profile, ccodecs_pixels source, bool is_exact, ccodecs_budget *budget, bool *has_room) {
+    ccodecs_bytes *profile, ccodecs_conversion_options options, ccodecs_budget *budget, bool *has_room) {
   ccodecs_conversion *c = ccodecs_allocate(budget, sizeof *c);
   *has_room = c != NULL;
   if (c == NULL) {
     return NULL;
   }
   memset(c, 0, sizeof *c);
-  c->source = source;
-  c->is_exact = is_exact;
+  c->source = options.source;
+  c->target = options.target;
+  c->is_exact = options.is_exact;
   c->allowance =
       (color_allowance){.budget = budget, .left = allowance_bytes(ccodecs_bytes_start(profile), profile->count)};
   if (open_transform(c, profile)) {
@@ -202,4 +218,43 @@ void ccodecs_conversion_destroy(ccodecs_conversion *conversion) {
   }
   ccodecs_free(conversion->allowance.budget, conversion->levels);
   ccodecs_free(conversion->allowance.budget, conversion);
+}
+
+// MARK: Single colors
+
+/// Converts a color from sRGB to the space of a profile. Returns false if the profile does not define it.
+static bool convert_from_srgb(cmsContext context, const ccodecs_bytes *profile, uint8_t color[3]) {
+  cmsHPROFILE opened = cmsOpenProfileFromMemTHR(context, ccodecs_bytes_start(profile), (cmsUInt32Number)profile->count);
+  cmsHPROFILE srgb = cmsCreate_sRGBProfileTHR(context);
+  cmsHTRANSFORM transform = NULL;
+  if (opened != NULL && srgb != NULL && cmsGetColorSpace(opened) == cmsSigRgbData) {
+    transform = cmsCreateTransformTHR(
+        context, srgb, TYPE_RGB_8, opened, TYPE_RGB_8, INTENT_RELATIVE_COLORIMETRIC, cmsFLAGS_NOOPTIMIZE);
+  }
+  const bool is_defined = transform != NULL;
+  if (is_defined) {
+    uint8_t converted[3];
+    cmsDoTransform(transform, color, converted, 1);
+    memcpy(color, converted, sizeof converted);
+    cmsDeleteTransform(transform);
+  }
+  cmsCloseProfile(opened);
+  cmsCloseProfile(srgb);
+  return is_defined;
+}
+
+bool ccodecs_profile_convert_color(const uint8_t *icc, size_t icc_count, uint8_t color[3], ccodecs_budget *budget) {
+  ccodecs_bytes copy = {0};
+  color_allowance allowance = {.budget = budget, .left = ccodecs_color_allowance(icc_count)};
+  if (icc_count < PROFILE_TABLE + 4 || !ccodecs_bytes_append(&copy, icc, icc_count, budget)) {
+    return false;
+  }
+  hide_elements(&copy);
+  cmsContext context = ccodecs_color_context(&allowance);
+  const bool is_converted = context != NULL && convert_from_srgb(context, &copy, color);
+  if (context != NULL) {
+    cmsDeleteContext(context);
+  }
+  ccodecs_bytes_free(&copy, budget);
+  return is_converted;
 }

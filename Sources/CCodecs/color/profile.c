@@ -17,9 +17,11 @@ enum {
 
 // MARK: Classification
 
-/// The sRGB primaries, adapted to D50, as in ICC profiles.
+/// The primaries of sRGB and Display P3, adapted to D50, as in ICC profiles.
 static const double srgb_primaries[3][3] = {
     {0.4361, 0.2225, 0.0139}, {0.3851, 0.7169, 0.0971}, {0.1431, 0.0606, 0.7141}};
+static const double p3_primaries[3][3] = {
+    {0.5151, 0.2412, -0.0011}, {0.2920, 0.6922, 0.0419}, {0.1571, 0.0666, 0.7841}};
 
 /// Converts linear light to the sRGB signal, both 0 to 1.
 static double encode(double light) {
@@ -41,7 +43,8 @@ static bool has_tables(cmsHPROFILE profile) {
   return cmsIsTag(profile, cmsSigAToB0Tag) || cmsIsTag(profile, cmsSigAToB1Tag);
 }
 
-static bool is_srgb(cmsHPROFILE profile) {
+/// Returns whether a profile has these primaries and the sRGB curve.
+static bool matches(cmsHPROFILE profile, const double primaries[3][3]) {
   static const cmsTagSignature colorants[3] = {cmsSigRedColorantTag, cmsSigGreenColorantTag, cmsSigBlueColorantTag};
   static const cmsTagSignature curves[3] = {cmsSigRedTRCTag, cmsSigGreenTRCTag, cmsSigBlueTRCTag};
   if (cmsGetColorSpace(profile) != cmsSigRgbData || cmsGetPCS(profile) != cmsSigXYZData || has_tables(profile)) {
@@ -50,7 +53,7 @@ static bool is_srgb(cmsHPROFILE profile) {
   for (int i = 0; i < 3; i++) {
     const cmsCIEXYZ *xyz = cmsReadTag(profile, colorants[i]);
     const cmsToneCurve *curve = xyz == NULL ? NULL : cmsReadTag(profile, curves[i]);
-    const double *wanted = srgb_primaries[i];
+    const double *wanted = primaries[i];
     if (curve == NULL || !(fabs(xyz->X - wanted[0]) < 0.003) || !(fabs(xyz->Y - wanted[1]) < 0.003) ||
         !(fabs(xyz->Z - wanted[2]) < 0.003) || !is_srgb_curve(curve)) {
       return false;
@@ -83,11 +86,14 @@ static ccodecs_profile_kind kind_of(cmsHPROFILE profile, ccodecs_color_space spa
   if (!has_class || (cmsGetColorSpace(profile) != signature(space) && !(is_rgb && space == CCODECS_COLOR_GRAY))) {
     return CCODECS_PROFILE_UNUSABLE;
   }
-  if (is_rgb && is_srgb(profile)) {
+  if (is_rgb && matches(profile, srgb_primaries)) {
     return CCODECS_PROFILE_SRGB;
   }
   if (is_rgb && space == CCODECS_COLOR_GRAY) {
     return CCODECS_PROFILE_UNUSABLE;
+  }
+  if (is_rgb && matches(profile, p3_primaries)) {
+    return CCODECS_PROFILE_P3;
   }
   const bool has_curves = cmsIsMatrixShaper(profile) || cmsIsTag(profile, cmsSigGrayTRCTag);
   return has_tables(profile) || has_curves ? CCODECS_PROFILE_OTHER : CCODECS_PROFILE_UNUSABLE;

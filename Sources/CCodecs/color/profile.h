@@ -5,19 +5,17 @@
 
 #include "../memory/bytes.h"
 
-/// The maximum size of a profile in bytes. The largest profiles in use, for seven inks, have about 3 MiB.
-#define CCODECS_MAX_PROFILE_BYTES (4u << 20)
-
 /// The effect of a profile on an image.
 typedef enum ccodecs_profile_kind {
   CCODECS_PROFILE_SRGB = 0,     ///< No conversion is needed.
   CCODECS_PROFILE_OTHER = 1,    ///< The colors need a conversion.
   CCODECS_PROFILE_UNUSABLE = 2, ///< Malformed, or for a color space other than the image's.
+  CCODECS_PROFILE_P3 = 3,       ///< Display P3.
 } ccodecs_profile_kind;
 
 /// Classifies `profile` for an image of `color_space`. Returns false if the budget is exhausted.
 ///
-/// A profile is recognized as sRGB by its primaries and curves, not by its name.
+/// A profile is recognized as sRGB or Display P3 by its primaries and curves, not by its name.
 bool ccodecs_profile_classify(
     const ccodecs_bytes *profile, ccodecs_color_space color_space, ccodecs_budget *budget, ccodecs_profile_kind *kind);
 
@@ -33,6 +31,9 @@ typedef struct ccodecs_color_codes {
   uint16_t transfer;
 } ccodecs_color_codes;
 
+/// Returns whether code points are those of PQ or HLG.
+bool ccodecs_color_codes_are_hdr(ccodecs_color_codes codes);
+
 /// The code point for a value that is not specified; sRGB's is then assumed.
 enum { CCODECS_CODE_UNSPECIFIED = 2 };
 
@@ -47,10 +48,17 @@ bool ccodecs_profile_from_codes(
 /// too large. Returns false if the budget is exhausted.
 bool ccodecs_profile_inflate(const uint8_t *bytes, size_t count, ccodecs_bytes *profile, ccodecs_budget *budget);
 
-/// Creates a conversion to sRGB, exact to one level if `is_exact`, which takes longer. Returns NULL if the profile is
-/// unusable, or if the budget is exhausted; only in the latter case *has_room is false. Changes the profile's bytes.
+/// The input and output of a conversion.
+typedef struct ccodecs_conversion_options {
+  ccodecs_pixels source;
+  ccodecs_color_target target;
+  bool is_exact; ///< Exact to one level, which takes longer.
+} ccodecs_conversion_options;
+
+/// Creates a conversion. Returns NULL if the profile is unusable, or if the budget is exhausted; only in the latter
+/// case *has_room is false. Changes the profile's bytes.
 ccodecs_conversion *ccodecs_conversion_create(
-    ccodecs_bytes *profile, ccodecs_pixels source, bool is_exact, ccodecs_budget *budget, bool *has_room);
+    ccodecs_bytes *profile, ccodecs_conversion_options options, ccodecs_budget *budget, bool *has_room);
 
 /// Returns whether the profile's red curve is linear.
 bool ccodecs_profile_is_linear(const uint8_t *bytes, size_t count);

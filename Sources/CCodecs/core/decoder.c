@@ -178,9 +178,24 @@ ccodecs_status ccodecs_decoder_use_color_codes(ccodecs_decoder *decoder, ccodecs
     ccodecs_bytes_free(&decoder->profile, decoder->budget);
     decoder->profile = profile;
     decoder->has_color_codes = true;
+    decoder->is_hdr = ccodecs_color_codes_are_hdr(codes);
   }
   decoder->header.warnings |= decoder->profile.count == 0 && !is_supported ? CCODECS_WARNING_BAD_PROFILE : 0u;
   return CCODECS_OK;
+}
+
+static ccodecs_gamut gamut_of(const ccodecs_decoder *decoder, ccodecs_profile_kind kind) {
+  switch (kind) {
+  case CCODECS_PROFILE_SRGB:
+    return decoder->profile.count > 0 ? CCODECS_GAMUT_TAGGED_SRGB : CCODECS_GAMUT_SRGB;
+  case CCODECS_PROFILE_OTHER:
+    return decoder->is_hdr ? CCODECS_GAMUT_HDR : CCODECS_GAMUT_OTHER;
+  case CCODECS_PROFILE_UNUSABLE:
+    return CCODECS_GAMUT_SRGB;
+  case CCODECS_PROFILE_P3:
+    return CCODECS_GAMUT_DISPLAY_P3;
+  }
+  return CCODECS_GAMUT_SRGB;
 }
 
 /// Keeps the profile only if it requires a conversion.
@@ -190,9 +205,10 @@ static ccodecs_status settle_profile(ccodecs_decoder *decoder) {
       !ccodecs_profile_classify(&decoder->profile, decoder->header.color_space, decoder->budget, &kind)) {
     return ccodecs_decoder_fail(decoder, CCODECS_NO_MEMORY, "no room for the color profile");
   }
-  decoder->header.has_profile = kind == CCODECS_PROFILE_OTHER;
+  decoder->header.gamut = gamut_of(decoder, kind);
+  decoder->header.has_profile = kind == CCODECS_PROFILE_OTHER || kind == CCODECS_PROFILE_P3;
   decoder->header.warnings |= kind == CCODECS_PROFILE_UNUSABLE ? CCODECS_WARNING_BAD_PROFILE : 0u;
-  if (kind != CCODECS_PROFILE_OTHER) {
+  if (!decoder->header.has_profile) {
     ccodecs_bytes_free(&decoder->profile, decoder->budget);
   }
   return CCODECS_OK;
@@ -307,20 +323,33 @@ void ccodecs_decoder_profile(const ccodecs_decoder *decoder, const uint8_t **byt
   *count = decoder->profile.count;
 }
 
+/// Creates a conversion from sRGB.
+static ccodecs_conversion *create_from_srgb(
+    ccodecs_decoder *decoder, ccodecs_conversion_options options, bool *has_room) {
+  uint8_t compact[CCODECS_COMPACT_PROFILE_BYTES];
+  const size_t count = ccodecs_compact_profile(CCODECS_TARGET_SRGB, compact);
+  ccodecs_bytes profile = {.block = compact, .count = count, .capacity = sizeof compact};
+  return ccodecs_conversion_create(&profile, options, decoder->budget, has_room);
+}
+
 ccodecs_status ccodecs_decoder_create_conversion(
-    ccodecs_decoder *decoder, ccodecs_pixels source, ccodecs_conversion **conversion) {
+    ccodecs_decoder *decoder, ccodecs_pixels source, ccodecs_color_target target, ccodecs_conversion **conversion) {
   *conversion = NULL;
-  if (decoder->profile.count == 0) {
+  const bool has_profile = decoder->profile.count > 0;
+  if (!has_profile && target == CCODECS_TARGET_SRGB) {
     return CCODECS_OK;
   }
   bool has_room = true;
-  *conversion =
-      ccodecs_conversion_create(&decoder->profile, source, decoder->has_color_codes, decoder->budget, &has_room);
-  if (!has_room) {
-    return ccodecs_decoder_fail(decoder, CCODECS_NO_MEMORY, "no room for the color conversion");
+  const ccodecs_conversion_options options = {source, target, decoder->has_color_codes};
+  if (has_profile) {
+    *conversion = ccodecs_conversion_create(&decoder->profile, options, decoder->budget, &has_room);
+    decoder->header.warnings |= *conversion == NULL && has_room ? CCODECS_WARNING_BAD_PROFILE : 0u;
   }
-  decoder->header.warnings |= *conversion == NULL ? CCODECS_WARNING_BAD_PROFILE : 0u;
-  return CCODECS_OK;
+  // Colors whose profile is unusable are treated as sRGB.
+  if (*conversion == NULL && has_room && target != CCODECS_TARGET_SRGB && source != CCODECS_PIXELS_CMYK8) {
+    *conversion = create_from_srgb(decoder, options, &has_room);
+  }
+  return has_room ? CCODECS_OK : ccodecs_decoder_fail(decoder, CCODECS_NO_MEMORY, "no room for the color conversion");
 }
 
 uint8_t ccodecs_decoder_scales(const ccodecs_decoder *decoder) {

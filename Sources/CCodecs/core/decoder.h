@@ -43,6 +43,7 @@ struct ccodecs_decoder {
   ccodecs_header header;
   ccodecs_bytes profile;   ///< As stored; kept after the header only if it is not sRGB.
   bool has_color_codes;    ///< `profile` was created from code points.
+  bool is_hdr;             ///< These are of PQ or HLG.
   ccodecs_bytes artist;    ///< At most CCODECS_MAX_COPYRIGHT_TEXT bytes, without a terminating zero.
   ccodecs_bytes copyright; ///< Like `artist`.
   bool tolerates_truncation;

@@ -54,12 +54,12 @@ static uint64_t sample_count(const ccodecs_encode_options *options, uint32_t cha
 
 uint64_t ccodecs_encoder_max_lossy_bytes(const ccodecs_encode_options *options) {
   const uint64_t samples = sample_count(options, ccodecs_encoder_channels(options));
-  return samples + samples / 2 + 65536 + options->exif_count;
+  return samples + samples / 2 + 65536 + ccodecs_metadata_bytes(&options->metadata);
 }
 
 uint64_t ccodecs_encoder_max_stored_bytes(const ccodecs_encode_options *options, uint32_t channels) {
   const uint64_t samples = sample_count(options, channels);
-  return samples + samples / 64 + 65536 + options->exif_count;
+  return samples + samples / 64 + 65536 + ccodecs_metadata_bytes(&options->metadata);
 }
 
 /// Records a failure for which the concrete encoder gave no reason.
@@ -135,14 +135,15 @@ ccodecs_status ccodecs_encoder_append_exif(ccodecs_encoder *encoder, const uint8
   if (encoder->failure != CCODECS_OK) {
     return encoder->failure;
   }
-  const bool fits = encoder->methods->append_exif != NULL && encoder->options.exif_count == 0 && !encoder->is_finished;
+  const bool fits =
+      encoder->methods->append_exif != NULL && encoder->options.metadata.exif_count == 0 && !encoder->is_finished;
   if (!fits || count == 0 || count > CCODECS_MAX_EXIF_BYTES) {
     return CCODECS_UNSUPPORTED;
   }
   if (!has_all_rows(encoder)) {
     return ccodecs_encoder_fail(encoder, CCODECS_MISUSE, "the image lacks rows");
   }
-  encoder->options.exif_count = count;
+  encoder->options.metadata.exif_count = count;
   return leave(encoder, encoder->methods->append_exif(encoder, exif, count));
 }
 

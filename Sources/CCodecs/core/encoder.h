@@ -55,6 +55,11 @@ uint32_t ccodecs_encoder_channels(const ccodecs_encode_options *options);
 /// The maximum size in bytes of the EXIF block in a JPEG APP1 segment.
 #define CCODECS_MAX_EXIF_BYTES (65535 - 2 - 6)
 
+/// Returns the size of all metadata in bytes, without what a format adds.
+static inline size_t ccodecs_metadata_bytes(const ccodecs_metadata *metadata) {
+  return metadata->exif_count + metadata->icc_count;
+}
+
 /// Returns an upper bound of the file size in bytes for a lossy format, which needs up to 12 bits per sample for noise
 /// at the maximum quality.
 uint64_t ccodecs_encoder_max_lossy_bytes(const ccodecs_encode_options *options);

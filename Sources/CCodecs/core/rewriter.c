@@ -2,6 +2,8 @@
 
 #include "rewriter.h"
 
+#include "encoder.h"
+
 #include <stdarg.h>
 #include <stdio.h>
 
@@ -74,9 +76,11 @@ void ccodecs_rewriter_survey(const ccodecs_rewriter *rewriter, const ccodecs_dec
   }
 }
 
-/// Returns an upper bound of the size of the first piece: the head and what formats put before it.
+/// Returns an upper bound of the size of the first piece: the head and what formats put before it. A profile in a JPEG
+/// is divided into segments.
 static size_t opening_bytes(const ccodecs_rewriter *rewriter, const ccodecs_rewrite_options *options) {
-  return rewriter->head.count + options->exif_count + 64;
+  const size_t metadata = ccodecs_metadata_bytes(&options->metadata);
+  return rewriter->head.count + metadata + metadata / 1024 + 128;
 }
 
 uint64_t ccodecs_rewriter_estimate(

@@ -109,7 +109,9 @@ static void destroy(ccodecs_encoder *base) {
 }
 
 static uint64_t library_charge(const ccodecs_encode_options *options) {
-  return library_bytes + (uint64_t)options->width * options->height * library_bytes_per_pixel;
+  // libheif copies a profile to the image and to the file.
+  return library_bytes + 2 * options->metadata.icc_count +
+         (uint64_t)options->width * options->height * library_bytes_per_pixel;
 }
 
 uint64_t ccodecs_avif_encoder_estimate(const ccodecs_encode_options *options) {
@@ -133,7 +135,10 @@ static bool begin(avif_encoder *e) {
   int stride = 0;
   e->pixels = heif_image_get_plane(e->image, heif_channel_interleaved, &stride);
   e->row_stride = (size_t)stride;
-  return e->pixels != NULL;
+  const ccodecs_metadata *metadata = &options->metadata;
+  return e->pixels != NULL &&
+         (metadata->icc_count == 0 ||
+          !is_error(heif_image_set_raw_color_profile(e->image, "prof", metadata->icc, metadata->icc_count)));
 }
 
 ccodecs_encoder *ccodecs_avif_encoder_create(const ccodecs_encode_options *options, ccodecs_budget *budget) {
@@ -147,7 +152,7 @@ ccodecs_encoder *ccodecs_avif_encoder_create(const ccodecs_encode_options *optio
   const uint64_t charge = library_charge(options);
   if (charge <= SIZE_MAX && ccodecs_budget_charge(budget, (size_t)charge)) {
     e->charged = (size_t)charge;
-    if (ccodecs_bytes_append(&e->exif, options->exif, options->exif_count, budget) && begin(e)) {
+    if (ccodecs_bytes_append(&e->exif, options->metadata.exif, options->metadata.exif_count, budget) && begin(e)) {
       return &e->base;
     }
   }

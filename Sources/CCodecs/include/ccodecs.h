@@ -240,6 +240,15 @@ enum {
   CCODECS_WARNING_LATE_EXIF = 1u << 8,   ///< The orientation follows the rows, and is ignored.
 };
 
+/// The colors that the samples of an image define.
+typedef enum ccodecs_gamut {
+  CCODECS_GAMUT_SRGB = 0,        ///< sRGB, as the image does not specify a color space, or an unusable one.
+  CCODECS_GAMUT_TAGGED_SRGB = 1, ///< sRGB, as a profile specifies.
+  CCODECS_GAMUT_DISPLAY_P3 = 2,
+  CCODECS_GAMUT_OTHER = 3, ///< Those of any other profile.
+  CCODECS_GAMUT_HDR = 4,   ///< PQ or HLG, for which the profile contains a tone curve.
+} ccodecs_gamut;
+
 /// Properties of an image, from its header.
 typedef struct ccodecs_header {
   ccodecs_format format;
@@ -257,12 +266,13 @@ typedef struct ccodecs_header {
   uint8_t chroma_across; ///< Luma columns per chroma column of the decoded planes; 0 if unknown.
   uint8_t chroma_down;   ///< Luma rows per chroma row; 0 if unknown.
   bool has_profile;      ///< The colors are not sRGB: see ccodecs_decoder_profile.
-  uint32_t frame_count;  ///< Number of frames; 0 if the bytes read so far do not specify it.
-  uint32_t play_count;   ///< How often an animation is played, as far as it is known; 0 for ever.
-  bool has_frames;       ///< ccodecs_decoder_select_frames can select others than the first.
-  uint32_t warnings;     ///< Bits of CCODECS_WARNING_*; more may be set until CCODECS_DONE.
-  bool is_damaged;       ///< The header is damaged: start fails with CCODECS_CORRUPT unless damage is tolerated.
-  uint32_t damaged_row;  ///< With CCODECS_WARNING_TOLERATED: the first stored row that damage may affect.
+  ccodecs_gamut gamut;
+  uint32_t frame_count; ///< Number of frames; 0 if the bytes read so far do not specify it.
+  uint32_t play_count;  ///< How often an animation is played, as far as it is known; 0 for ever.
+  bool has_frames;      ///< ccodecs_decoder_select_frames can select others than the first.
+  uint32_t warnings;    ///< Bits of CCODECS_WARNING_*; more may be set until CCODECS_DONE.
+  bool is_damaged;      ///< The header is damaged: start fails with CCODECS_CORRUPT unless damage is tolerated.
+  uint32_t damaged_row; ///< With CCODECS_WARNING_TOLERATED: the first stored row that damage may affect.
 } ccodecs_header;
 
 /// The layout of samples in rows. 16-bit samples are in native byte order, in rows aligned to two bytes; 65535
@@ -404,18 +414,41 @@ void ccodecs_decoder_destroy(ccodecs_decoder *decoder);
 
 // MARK: Color
 
-/// A conversion of an image's colors to sRGB with relative colorimetric intent.
+/// The maximum size of a profile in bytes. The largest profiles in use, for seven inks, have about 3 MiB.
+#define CCODECS_MAX_PROFILE_BYTES (4u << 20)
+
+/// A conversion of an image's colors with relative colorimetric intent.
 typedef struct ccodecs_conversion ccodecs_conversion;
 
-/// Returns an upper bound of the bytes that a conversion from this profile charges.
+/// The color space to which a conversion converts.
+typedef enum ccodecs_color_target {
+  CCODECS_TARGET_SRGB = 0,
+  CCODECS_TARGET_DISPLAY_P3 = 1, ///< The primaries of DCI-P3 with the white and the curve of sRGB.
+} ccodecs_color_target;
+
+/// The maximum size in bytes of a compact profile.
+enum { CCODECS_COMPACT_PROFILE_BYTES = 492 };
+
+/// Writes an ICC profile (version 4) of sRGB or Display P3 that contains only what the format requires. Returns its
+/// size in bytes.
+size_t ccodecs_compact_profile(ccodecs_color_target space, uint8_t profile[CCODECS_COMPACT_PROFILE_BYTES]);
+
+/// Returns an upper bound of the bytes that a conversion from this profile charges; 0 without a profile.
 size_t ccodecs_conversion_estimate(const uint8_t *profile, size_t profile_count);
 
-/// Creates a conversion from the decoder's profile. Returns CCODECS_OK or CCODECS_NO_MEMORY. Legal before start, any
-/// number of times. `source` is any layout except YCC8. CMYK8 is converted to RGB8, and 16-bit samples to 8-bit
-/// samples; other layouts are kept. *conversion is NULL if there is no profile or if the profile is unusable; in the
-/// latter case the header's warnings include CCODECS_WARNING_BAD_PROFILE.
+/// Returns an upper bound of the bytes that a conversion from sRGB charges.
+size_t ccodecs_conversion_estimate_from_srgb(void);
+
+/// Creates a conversion from the decoder's profile, or from sRGB if it has none. Returns CCODECS_OK or
+/// CCODECS_NO_MEMORY. Legal before start, any number of times. `source` is any layout except YCC8. CMYK8 is converted
+/// to RGB8, and 16-bit samples to 8-bit samples; other layouts are kept. *conversion is NULL if there is nothing to
+/// convert or if the profile is unusable; in the latter case the header's warnings include CCODECS_WARNING_BAD_PROFILE.
 ccodecs_status ccodecs_decoder_create_conversion(
-    ccodecs_decoder *decoder, ccodecs_pixels source, ccodecs_conversion **conversion);
+    ccodecs_decoder *decoder, ccodecs_pixels source, ccodecs_color_target target, ccodecs_conversion **conversion);
+
+/// Converts one sRGB color to the colors of a profile for RGB. Returns false, and leaves `color` as it is, if the
+/// profile does not define this direction, or if the budget is exhausted. Frees all memory before it returns.
+bool ccodecs_profile_convert_color(const uint8_t *icc, size_t icc_count, uint8_t color[3], ccodecs_budget *budget);
 
 /// Converts `pixel_count` pixels. 16-bit samples must be aligned to two bytes. `source` and `destination` may be the
 /// same if the conversion keeps the sample layout.
@@ -426,6 +459,14 @@ void ccodecs_conversion_convert(
 void ccodecs_conversion_destroy(ccodecs_conversion *conversion);
 
 // MARK: Encoder
+
+/// The metadata that an encoder or a rewriter writes.
+typedef struct ccodecs_metadata {
+  const uint8_t *exif; ///< EXIF data (a TIFF block), or NULL.
+  size_t exif_count;   ///< Size of `exif` in bytes, at most 65527; 0 for none.
+  const uint8_t *icc;  ///< An ICC profile for the pixels, or NULL. Ignored by formats that cannot contain one.
+  size_t icc_count;    ///< Size of `icc` in bytes, at most CCODECS_MAX_PROFILE_BYTES; 0 for none.
+} ccodecs_metadata;
 
 /// The chroma subsampling of an encoded image.
 typedef enum ccodecs_subsampling {
@@ -493,8 +534,7 @@ typedef struct ccodecs_encode_options {
   ccodecs_webp_options webp;
   ccodecs_avif_options avif;
   ccodecs_jxl_options jxl;
-  const uint8_t *exif; ///< EXIF data (a TIFF block) to embed, borrowed for create; or NULL.
-  size_t exif_count;   ///< Size of `exif` in bytes, at most 65527; 0 for none.
+  ccodecs_metadata metadata; ///< To embed; borrowed for create.
   /// Allow any number of frames; PNG and WebP only. The result is then not written before finish, and compressed frames
   /// are spooled as `spill` specifies. A result with one frame is a still image all the same.
   bool has_frames;
@@ -626,8 +666,7 @@ typedef struct ccodecs_rewrite_options {
   /// The EXIF orientation to apply. 1 copies the image. 2 to 8 transform a JPEG losslessly, block by block; its
   /// coefficients are decoded and buffered.
   uint8_t orientation;
-  const uint8_t *exif; ///< EXIF data (a TIFF block) to embed, borrowed for start; or NULL.
-  size_t exif_count;   ///< Size of `exif` in bytes, at most 65527; 0 for none.
+  ccodecs_metadata metadata; ///< To embed; borrowed for start.
   /// Accept a file that lacks only its end: a JPEG's end marker, a PNG's IEND chunk, or the last 4096 bytes of a WebP
   /// image. The rewriter sets CCODECS_WARNING_NO_END and emits the missing bytes. Rows of a copy may be missing too, so
   /// the caller must decode the bytes before the warning.

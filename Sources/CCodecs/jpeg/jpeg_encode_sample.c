@@ -6,6 +6,7 @@
 
 #include "jpeg_encode.h"
 #include "jpeg_encode_tokens.h"
+#include "jpeg_metadata.h"
 
 enum {
   MAX_BLOCKS = 2048,           ///< Blocks of a sample, to within a tenth.
@@ -225,7 +226,7 @@ ccodecs_status ccodecs_jpeg_sample_create(
       .kernels = ccodecs_jpeg_encode_kernels(),
       .options = *options,
       .geometry = ccodecs_jpeg_geometry(options)};
-  s->options.exif = NULL;
+  s->options.metadata.exif = s->options.metadata.icc = NULL;
   const jpeg_geometry *g = &s->geometry;
   s->stride = stride_of(g);
   const size_t count = count_mcus(g);
@@ -331,7 +332,7 @@ double ccodecs_jpeg_sample_estimate(const ccodecs_jpeg_sample *s, uint8_t qualit
   }
   // The markers and headers other than tables.
   size_t header_bytes = 2 + 18 + 4 + 65 * g->component_count + 10 + 3 * g->component_count + 4 + 8 +
-                        2 * g->component_count + 2 + s->options.exif_count;
+                        2 * g->component_count + 2 + ccodecs_jpeg_metadata_bytes(&s->options.metadata);
   const uint64_t bits = bits_of(&symbols, &header_bytes);
   const double share = (double)s->mcu_count / ((double)g->mcu_columns * g->mcu_rows);
   return (double)header_bytes + (double)bits / 8 / share;

@@ -10,6 +10,7 @@
 #include "jpeg_encode.h"
 #include "jpeg_encode_tokens.h"
 #include "jpeg_format.h"
+#include "jpeg_metadata.h"
 
 /// Initial capacity of a queue, in rows of MCUs.
 static const uint32_t queued_mcu_rows = 3;
@@ -87,19 +88,12 @@ static bool put_headers(jpeg_encoder *e) {
   static const uint8_t jfif[] = {0xFF, SOI, 0xFF, APP0, 0, 16, 'J', 'F', 'I', 'F', 0, 1, 1, 0, 0, 1, 0, 1, 0, 0};
   const ccodecs_encode_options *options = &e->base.options;
   ccodecs_bytes *output = &e->base.output;
-  if (!ccodecs_bytes_reserve(output, header_bytes + options->exif_count, e->base.budget)) {
+  if (!ccodecs_bytes_reserve(output, header_bytes + ccodecs_jpeg_metadata_bytes(&options->metadata), e->base.budget) ||
+      !ccodecs_bytes_append(output, jfif, sizeof jfif, e->base.budget) ||
+      !ccodecs_jpeg_append_metadata(&options->metadata, output, e->base.budget)) {
     return false;
   }
-  uint8_t *start = ccodecs_bytes_start(output), *end = start;
-  memcpy(end, jfif, sizeof jfif);
-  end += sizeof jfif;
-  if (options->exif_count > 0) {
-    const size_t length = 2 + 6 + options->exif_count;
-    const uint8_t segment[] = {0xFF, APP1, (uint8_t)(length >> 8), (uint8_t)length, 'E', 'x', 'i', 'f', 0, 0};
-    memcpy(end, segment, sizeof segment);
-    memcpy(end + sizeof segment, options->exif, options->exif_count);
-    end += sizeof segment + options->exif_count;
-  }
+  uint8_t *start = ccodecs_bytes_start(output), *end = start + output->count;
   const uint32_t count = e->geometry.component_count;
   const uint8_t segment[] = {0xFF, DQT, 0, (uint8_t)(2 + 65 * count)};
   memcpy(end, segment, sizeof segment);
@@ -496,7 +490,8 @@ static uint64_t output_charge(const ccodecs_encode_options *options, const jpeg_
 
 uint64_t ccodecs_jpeg_encoder_estimate(const ccodecs_encode_options *options) {
   const jpeg_geometry g = ccodecs_jpeg_geometry(options);
-  uint64_t charge = sizeof(jpeg_encoder) + options->exif_count + header_bytes + 8 * JPEG_BLOCK_HEADER;
+  uint64_t charge =
+      sizeof(jpeg_encoder) + ccodecs_jpeg_metadata_bytes(&options->metadata) + header_bytes + 8 * JPEG_BLOCK_HEADER;
   charge += (uint64_t)g.columns[0] * (2 * g.down[0] + 1) * sizeof(float);
   charge += options->pixels == CCODECS_PIXELS_RGB8 ? ((uint64_t)options->width + 1) * 4 : 0;
   uint64_t block_count = 0;

@@ -8,10 +8,12 @@
 // each interval must have the minimum number of bits that its blocks can take: two bits for a sequential block, one for
 // a block of a DC scan.
 
+#include "../core/encoder.h"
 #include "../core/rewriter.h"
 #include "jpeg_codes.h"
 #include "jpeg_decoder.h"
 #include "jpeg_format.h"
+#include "jpeg_metadata.h"
 #include "jpeg_quality.h"
 #include "jpeg_turn.h"
 
@@ -513,14 +515,11 @@ static ccodecs_status start(
   static const uint8_t begin[20] = {
       0xFF, SOI, 0xFF, APP0, 0, 16, 'J', 'F', 'I', 'F', 0, 1, 1, 0, 0, 1, 0, 1, 0, 0,
   };
-  const size_t length = options->exif_count + 8;
-  const uint8_t exif[10] = {0xFF, APP0 + 1, (uint8_t)(length >> 8), (uint8_t)length, 'E', 'x', 'i', 'f', 0, 0};
   bool has_room = ccodecs_bytes_reserve(&((jpeg_rewriter *)base)->segment, MAX_SEGMENT_BYTES, base->budget) &&
                   ccodecs_bytes_append(opening, begin, sizeof begin, base->budget);
-  if (options->exif_count > 0 &&
-      options->orientation == 1) { // an image to be transformed gets it when it is compressed
-    has_room = has_room && length <= 65535 && ccodecs_bytes_append(opening, exif, sizeof exif, base->budget) &&
-               ccodecs_bytes_append(opening, options->exif, options->exif_count, base->budget);
+  if (options->orientation == 1) { // an image to be transformed gets it when it is compressed
+    has_room = has_room && options->metadata.exif_count <= CCODECS_MAX_EXIF_BYTES &&
+               ccodecs_jpeg_append_metadata(&options->metadata, opening, base->budget);
   }
   return has_room ? CCODECS_OK : ccodecs_rewriter_fail_for_room(base);
 }

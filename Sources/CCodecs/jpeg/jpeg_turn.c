@@ -7,6 +7,8 @@
 
 #include "jpeg_turn.h"
 
+#include "jpeg_metadata.h"
+
 #include <setjmp.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -52,9 +54,9 @@ typedef struct jpeg_turn {
   size_t charged_out;
   jvirt_barray_ptr *read;
   jvirt_barray_ptr turned[3];
-  size_t slice_count;  ///< Bytes of the current slice.
-  ccodecs_bytes carry; ///< Bytes that libjpeg has not consumed yet.
-  ccodecs_bytes exif;
+  size_t slice_count;     ///< Bytes of the current slice.
+  ccodecs_bytes carry;    ///< Bytes that libjpeg has not consumed yet.
+  ccodecs_bytes metadata; ///< Its segments.
   output_block *first;
   output_block *last;
   char message[JMSG_LENGTH_MAX];
@@ -108,7 +110,7 @@ static uint64_t coefficient_bytes(const ccodecs_jpeg_frame *frame) {
 
 uint64_t ccodecs_jpeg_transform_estimate(const ccodecs_jpeg_frame *frame, const ccodecs_rewrite_options *options) {
   return sizeof(jpeg_turn) + 2 * coefficient_bytes(frame) + library_bytes + 2 * 65536 + 2 * OUTPUT_BYTES +
-         2 * options->exif_count + 1024;
+         2 * ccodecs_jpeg_metadata_bytes(&options->metadata) + 1024;
 }
 
 // MARK: Callbacks of the library
@@ -329,17 +331,16 @@ static void transform_component(jpeg_turn *t, int index, const block_change *cha
   }
 }
 
-static void write_exif(jpeg_turn *t) {
-  static const uint8_t name[6] = "Exif\0";
-  if (t->exif.count == 0) {
-    return;
-  }
-  jpeg_write_m_header(&t->out, JPEG_APP0 + 1, (unsigned int)(sizeof name + t->exif.count));
-  for (size_t i = 0; i < sizeof name; i++) {
-    jpeg_write_m_byte(&t->out, name[i]);
-  }
-  for (size_t i = 0; i < t->exif.count; i++) {
-    jpeg_write_m_byte(&t->out, ccodecs_bytes_start(&t->exif)[i]);
+static void write_metadata(jpeg_turn *t) {
+  enum { MARKER_BYTES = 2, LENGTH_BYTES = 2 };
+  const uint8_t *bytes = ccodecs_bytes_start(&t->metadata);
+  for (size_t at = 0; at < t->metadata.count;) {
+    const uint32_t length = ccodecs_be16(bytes + at + MARKER_BYTES);
+    jpeg_write_m_header(&t->out, bytes[at + 1], length - LENGTH_BYTES);
+    for (size_t i = LENGTH_BYTES; i < length; i++) {
+      jpeg_write_m_byte(&t->out, bytes[at + MARKER_BYTES + i]);
+    }
+    at += MARKER_BYTES + length;
   }
 }
 
@@ -347,7 +348,7 @@ static void transform_step(jpeg_turn *t) {
   request_arrays(t);
   set_parameters(t);
   jpeg_write_coefficients(&t->out, t->turned);
-  write_exif(t);
+  write_metadata(t);
   const block_change change = make_change(t->orientation);
   for (int i = 0; i < t->in.num_components; i++) {
     transform_component(t, i, &change);
@@ -478,7 +479,7 @@ static void destroy(ccodecs_turn *base) {
   }
   ccodecs_budget_refund(budget, t->charged_out);
   ccodecs_bytes_free(&t->carry, budget);
-  ccodecs_bytes_free(&t->exif, budget);
+  ccodecs_bytes_free(&t->metadata, budget);
   while (t->first != NULL) {
     output_block *next = t->first->next;
     ccodecs_free(budget, t->first);
@@ -510,7 +511,7 @@ ccodecs_status ccodecs_jpeg_transform_create(
     return CCODECS_NO_MEMORY;
   }
   t->charged_out = coefficients + library_bytes;
-  if (!ccodecs_bytes_append(&t->exif, options->exif, options->exif_count, budget)) {
+  if (!ccodecs_jpeg_append_metadata(&options->metadata, &t->metadata, budget)) {
     return CCODECS_NO_MEMORY;
   }
   t->in.err = t->out.err = jpeg_std_error(&t->errors);

@@ -128,7 +128,7 @@ static uint64_t pixel_count(const ccodecs_encode_options *options) {
 }
 
 static uint64_t library_charge(const ccodecs_encode_options *options) {
-  return library_bytes + pixel_count(options) * library_bytes_per_pixel(options);
+  return library_bytes + 2 * options->metadata.icc_count + pixel_count(options) * library_bytes_per_pixel(options);
 }
 
 uint64_t ccodecs_jxl_encoder_max_bytes(const ccodecs_encode_options *options) {
@@ -162,10 +162,16 @@ static bool describe(jxl_encoder *e) {
   info.num_extra_channels = has_alpha ? 1 : 0;
   info.alpha_bits = has_alpha ? 8 : 0;
   info.uses_original_profile = options->jxl.is_lossless;
+  if (JxlEncoderSetBasicInfo(e->library, &info) != JXL_ENC_SUCCESS) {
+    return false;
+  }
+  const ccodecs_metadata *metadata = &options->metadata;
+  if (metadata->icc_count > 0) {
+    return JxlEncoderSetICCProfile(e->library, metadata->icc, metadata->icc_count) == JXL_ENC_SUCCESS;
+  }
   JxlColorEncoding colors;
   JxlColorEncodingSetToSRGB(&colors, is_gray);
-  return JxlEncoderSetBasicInfo(e->library, &info) == JXL_ENC_SUCCESS &&
-         JxlEncoderSetColorEncoding(e->library, &colors) == JXL_ENC_SUCCESS;
+  return JxlEncoderSetColorEncoding(e->library, &colors) == JXL_ENC_SUCCESS;
 }
 
 static bool configure(jxl_encoder *e) {
@@ -182,13 +188,13 @@ static bool configure(jxl_encoder *e) {
 /// Adds the EXIF block in a box, which needs a container.
 static bool add_exif(jxl_encoder *e) {
   enum { OFFSET_BYTES = 4 }; // the offset of the TIFF header in the block
-  const ccodecs_encode_options *options = &e->base.options;
+  const ccodecs_metadata *metadata = &e->base.options.metadata;
   ccodecs_budget *budget = e->base.budget;
   ccodecs_bytes box = {0};
   const uint8_t offset[OFFSET_BYTES] = {0};
   const bool is_added =
       ccodecs_bytes_append(&box, offset, sizeof offset, budget) &&
-      ccodecs_bytes_append(&box, options->exif, options->exif_count, budget) &&
+      ccodecs_bytes_append(&box, metadata->exif, metadata->exif_count, budget) &&
       JxlEncoderUseBoxes(e->library) == JXL_ENC_SUCCESS &&
       JxlEncoderAddBox(e->library, "Exif", ccodecs_bytes_start(&box), box.count, JXL_FALSE) == JXL_ENC_SUCCESS;
   ccodecs_bytes_free(&box, budget);
@@ -198,7 +204,7 @@ static bool add_exif(jxl_encoder *e) {
 static bool begin(jxl_encoder *e) {
   e->library = JxlEncoderCreate(NULL);
   return e->library != NULL && JxlEncoderSetParallelRunner(e->library, run, e) == JXL_ENC_SUCCESS && describe(e) &&
-         (e->base.options.exif_count == 0 || add_exif(e)) && configure(e);
+         (e->base.options.metadata.exif_count == 0 || add_exif(e)) && configure(e);
 }
 
 ccodecs_encoder *ccodecs_jxl_encoder_create(const ccodecs_encode_options *options, ccodecs_budget *budget) {

@@ -41,4 +41,10 @@ static inline bool ccodecs_png_append_chunk(
          ccodecs_bytes_append(bytes, body, count, budget) && ccodecs_bytes_append(bytes, crc, sizeof crc, budget);
 }
 
+/// Appends the chunks of metadata, which precede PLTE. Returns false if the budget is exhausted.
+bool ccodecs_png_append_metadata(const ccodecs_metadata *metadata, ccodecs_bytes *bytes, ccodecs_budget *budget);
+
+/// Returns an upper bound of the bytes that ccodecs_png_append_metadata charges in addition to the metadata's.
+size_t ccodecs_png_metadata_estimate(const ccodecs_metadata *metadata);
+
 #endif

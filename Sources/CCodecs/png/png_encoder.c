@@ -48,9 +48,9 @@ ccodecs_status ccodecs_png_write_beginning(png_encoder *e, uint8_t depth, bool i
     return no_room(e);
   }
   const ccodecs_status status = ccodecs_png_write_chunk(e, "IHDR", header, sizeof header);
-  return status != CCODECS_OK || e->exif.count == 0
-             ? status
-             : ccodecs_png_write_chunk(e, "eXIf", ccodecs_bytes_start(&e->exif), e->exif.count);
+  const bool has_room =
+      ccodecs_bytes_append(&e->base.output, ccodecs_bytes_start(&e->metadata), e->metadata.count, e->base.budget);
+  return status != CCODECS_OK || has_room ? status : no_room(e);
 }
 
 // MARK: Deflate
@@ -174,7 +174,7 @@ static ccodecs_status end_data(png_encoder *e) {
 static ccodecs_status append_exif(ccodecs_encoder *base, const uint8_t *exif, size_t count) {
   png_encoder *e = (png_encoder *)base;
   if (base->options.has_frames) { // the beginning is not written yet
-    return ccodecs_bytes_append(&e->exif, exif, count, base->budget) ? CCODECS_OK : no_room(e);
+    return ccodecs_png_append_chunk(&e->metadata, "eXIf", exif, count, base->budget) ? CCODECS_OK : no_room(e);
   }
   const ccodecs_status status = end_data(e);
   return status == CCODECS_OK ? ccodecs_png_write_chunk(e, "eXIf", exif, count) : status;
@@ -211,7 +211,7 @@ static void destroy(ccodecs_encoder *base) {
   ccodecs_free(budget, e->chunk == NULL ? NULL : e->chunk - PNG_SEQUENCE_BYTES);
   ccodecs_canvases_destroy(&e->canvases, budget);
   ccodecs_png_free_buffered(e);
-  ccodecs_bytes_free(&e->exif, budget);
+  ccodecs_bytes_free(&e->metadata, budget);
   ccodecs_bytes_free(&base->output, budget);
   ccodecs_free(budget, e);
 }
@@ -273,8 +273,9 @@ uint64_t ccodecs_png_encoder_estimate(const ccodecs_encode_options *options) {
       options->png.compression_level > LARGEST_FAST_LEVEL
           ? zlib_bytes
           : sizeof(struct isal_zstream) + level_bytes[isal_level(options->png.compression_level)];
-  return sizeof(png_encoder) + compressor + (2 + PNG_FILTER_COUNT) * row + 4 * CHUNK_BYTES +
-         ccodecs_png_buffered_estimate(options) + (options->has_frames ? ccodecs_png_animation_estimate(options) : 0);
+  return sizeof(png_encoder) + compressor + ccodecs_png_metadata_estimate(&options->metadata) +
+         (2 + PNG_FILTER_COUNT) * row + 4 * CHUNK_BYTES + ccodecs_png_buffered_estimate(options) +
+         (options->has_frames ? ccodecs_png_animation_estimate(options) : 0);
 }
 
 ccodecs_encoder *ccodecs_png_encoder_create(const ccodecs_encode_options *options, ccodecs_budget *budget) {
@@ -300,7 +301,7 @@ ccodecs_encoder *ccodecs_png_encoder_create(const ccodecs_encode_options *option
   uint8_t *chunk = ccodecs_allocate(budget, PNG_SEQUENCE_BYTES + CHUNK_BYTES);
   e->chunk = chunk == NULL ? NULL : chunk + PNG_SEQUENCE_BYTES;
   if (e->rows != NULL && e->candidates != NULL && e->chunk != NULL && create_compressor(e) &&
-      ccodecs_bytes_append(&e->exif, options->exif, options->exif_count, budget)) {
+      ccodecs_png_append_metadata(&options->metadata, &e->metadata, budget)) {
     // A buffered image is written once its palette is known.
     const bool is_buffered = options->png.is_interlaced || options->png.palette_count > 0;
     const bool has_begun = options->has_frames ? ccodecs_png_begin_animation(e)

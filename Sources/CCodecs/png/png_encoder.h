@@ -27,8 +27,8 @@ typedef struct png_encoder {
   bool has_slow;
   uint8_t *chunk; ///< Compressed bytes that are not yet in a chunk.
   size_t chunk_count;
-  bool has_ended; ///< All image data is in chunks.
-  ccodecs_bytes exif;
+  bool has_ended;         ///< All image data is in chunks.
+  ccodecs_bytes metadata; ///< Its chunks.
   uint8_t *buffered; ///< The whole image if it is interlaced or has a palette, otherwise NULL. Finally its indices.
   uint32_t buffered_row_count;
 
@@ -48,7 +48,7 @@ typedef struct png_encoder {
 /// Appends a chunk to the output. Returns CCODECS_OK or records CCODECS_NO_MEMORY.
 ccodecs_status ccodecs_png_write_chunk(png_encoder *e, const char *type, const uint8_t *body, size_t count);
 
-/// Writes the signature, IHDR and eXIf.
+/// Writes the signature, IHDR and metadata.
 ccodecs_status ccodecs_png_write_beginning(png_encoder *e, uint8_t depth, bool is_indexed);
 
 /// Begins a pass with rows of `row_bytes` bytes, at most the size of a full row.
@@ -100,8 +100,8 @@ uint64_t ccodecs_png_buffered_estimate(const ccodecs_encode_options *options);
 
 // png_palette.c
 
-/// Chooses a palette for the buffered image and replaces it by its indices. Writes the signature, IHDR, eXIf, PLTE and
-/// tRNS. Sets *depth to the bits per index: 1, 2, 4 or 8.
+/// Chooses a palette for the buffered image and replaces it by its indices. Writes the signature, IHDR, metadata, PLTE
+/// and tRNS. Sets *depth to the bits per index: 1, 2, 4 or 8.
 ccodecs_status ccodecs_png_write_palette(png_encoder *e, uint8_t *depth);
 /// Returns an upper bound of the bytes charged for choosing a palette.
 uint64_t ccodecs_png_palette_estimate(const ccodecs_encode_options *options);

@@ -241,7 +241,7 @@ static void survey(const ccodecs_rewriter *base, const ccodecs_decoder *decoder,
   survey->quality = 1;
 }
 
-/// Writes the signature, IHDR, with which the head begins, and the EXIF block.
+/// Writes the signature, IHDR, with which the head begins, and metadata.
 static ccodecs_status start(
     ccodecs_rewriter *base, ccodecs_decoder *decoder, const ccodecs_rewrite_options *options, ccodecs_bytes *opening) {
   static const size_t first = PNG_CHUNK_HEADER_BYTES + PNG_IHDR_BYTES + PNG_CRC_BYTES;
@@ -250,17 +250,14 @@ static ccodecs_status start(
   const bool has_beginning =
       ccodecs_bytes_append(opening, ccodecs_png_signature, sizeof ccodecs_png_signature, base->budget) &&
       ccodecs_bytes_append(opening, head, first, base->budget);
-  const bool has_room =
-      has_beginning && (options->exif_count == 0 ||
-                        ccodecs_png_append_chunk(opening, "eXIf", options->exif, options->exif_count, base->budget));
+  const bool has_room = has_beginning && ccodecs_png_append_metadata(&options->metadata, opening, base->budget);
   ccodecs_bytes_take(&base->head, first);
   return has_room ? CCODECS_OK : ccodecs_rewriter_fail_for_room(base);
 }
 
 static uint64_t start_bytes(const ccodecs_rewriter *base, const ccodecs_rewrite_options *options) {
   (void)base;
-  (void)options;
-  return 0;
+  return ccodecs_png_metadata_estimate(&options->metadata);
 }
 
 static void destroy(ccodecs_rewriter *base) {

@@ -126,33 +126,27 @@ ccodecs_status ccodecs_webp_end_frame(webp_encoder *e) {
   return status;
 }
 
-/// Spools the EXIF chunk.
-static ccodecs_status spool_exif(webp_encoder *e) {
-  const size_t count = e->exif.count;
-  uint8_t head[CHUNK_HEADER_BYTES];
-  ccodecs_riff_put_chunk(head, "EXIF", (uint32_t)count);
-  ccodecs_status status = ccodecs_encoder_spool(&e->base, head, sizeof head);
-  status = status == CCODECS_OK ? ccodecs_encoder_spool(&e->base, ccodecs_bytes_start(&e->exif), count) : status;
-  return status == CCODECS_OK && count % 2 == 1 ? ccodecs_encoder_spool(&e->base, (const uint8_t[]){0}, 1) : status;
-}
-
 /// Writes the chunks that precede the frames to the output.
 static ccodecs_status write_beginning(webp_encoder *e) {
   const ccodecs_encode_options *options = &e->base.options;
-  uint8_t file[RIFF_HEADER_BYTES + CHUNK_HEADER_BYTES + EXTENSION_BYTES + CHUNK_HEADER_BYTES + ANIMATION_BYTES] = {0};
-  const uint64_t byte_count = sizeof file + e->base.spool.count;
+  uint8_t file[RIFF_HEADER_BYTES + CHUNK_HEADER_BYTES + EXTENSION_BYTES];
+  uint8_t animation[CHUNK_HEADER_BYTES + ANIMATION_BYTES] = {0};
+  const uint64_t byte_count = sizeof file + e->before.count + sizeof animation + e->base.spool.count;
   if (byte_count > UINT32_MAX) {
     return ccodecs_encoder_fail(&e->base, CCODECS_LIMIT, "the animation has more bytes than a WebP can have");
   }
   const uint8_t alpha = options->pixels == CCODECS_PIXELS_RGBA8 ? FLAG_ALPHA : 0;
-  const uint8_t exif = e->exif.count > 0 ? FLAG_EXIF : 0;
   ccodecs_riff_put_header(file, (uint32_t)byte_count);
-  ccodecs_webp_put_extension(file + RIFF_HEADER_BYTES, FLAG_ANIMATION | alpha | exif, options->width, options->height);
-  uint8_t *animation = file + RIFF_HEADER_BYTES + CHUNK_HEADER_BYTES + EXTENSION_BYTES;
+  ccodecs_webp_put_extension(
+      file + RIFF_HEADER_BYTES, FLAG_ANIMATION | alpha | e->flags, options->width, options->height);
   ccodecs_riff_put_chunk(animation, "ANIM", ANIMATION_BYTES);
   const uint32_t plays = e->base.frame.play_count;
   ccodecs_put_le16(animation + CHUNK_HEADER_BYTES + 4, plays < UINT16_MAX ? plays : UINT16_MAX);
-  return ccodecs_bytes_append(&e->base.output, file, sizeof file, e->base.budget) ? CCODECS_OK : CCODECS_NO_MEMORY;
+  const bool has_room =
+      ccodecs_bytes_append(&e->base.output, file, sizeof file, e->base.budget) &&
+      ccodecs_bytes_append(&e->base.output, ccodecs_bytes_start(&e->before), e->before.count, e->base.budget) &&
+      ccodecs_bytes_append(&e->base.output, animation, sizeof animation, e->base.budget);
+  return has_room ? CCODECS_OK : CCODECS_NO_MEMORY;
 }
 
 ccodecs_status ccodecs_webp_finish_animation(webp_encoder *e) {
@@ -160,7 +154,9 @@ ccodecs_status ccodecs_webp_finish_animation(webp_encoder *e) {
     return ccodecs_encoder_end_spool(&e->base);
   }
   ccodecs_status status = flush_pending(e, e->canvases.previous);
-  status = status == CCODECS_OK && e->exif.count > 0 ? spool_exif(e) : status;
+  status = status == CCODECS_OK && e->after.count > 0
+               ? ccodecs_encoder_spool(&e->base, ccodecs_bytes_start(&e->after), e->after.count)
+               : status;
   status = status == CCODECS_OK ? write_beginning(e) : status;
   return status == CCODECS_OK ? ccodecs_encoder_end_spool(&e->base) : status;
 }

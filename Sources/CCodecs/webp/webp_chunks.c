@@ -1,5 +1,16 @@
 #include "webp_chunks.h"
 
+bool ccodecs_riff_append_chunk(
+    ccodecs_bytes *bytes, const char *type, const uint8_t *body, size_t count, ccodecs_budget *budget) {
+  static const uint8_t pad = 0;
+  uint8_t header[CHUNK_HEADER_BYTES];
+  ccodecs_riff_put_chunk(header, type, (uint32_t)count);
+  return count == 0 ||
+         (ccodecs_bytes_reserve(bytes, (size_t)ccodecs_riff_chunk_bytes(count), budget) &&
+          ccodecs_bytes_append(bytes, header, sizeof header, budget) &&
+          ccodecs_bytes_append(bytes, body, count, budget) && ccodecs_bytes_append(bytes, &pad, count & 1, budget));
+}
+
 const uint8_t *ccodecs_riff_find(
     const uint8_t *bytes, size_t count, size_t at, const char *type, uint32_t *body_bytes) {
   while (ccodecs_riff_has_chunk(count, at)) {

@@ -59,6 +59,20 @@ static inline void ccodecs_webp_put_extension(uint8_t *chunk, uint8_t flags, uin
   ccodecs_put_le24(chunk + 15, height - 1);
 }
 
+/// Appends a chunk with its padding, unless its body is empty. Returns false if the budget is exhausted.
+bool ccodecs_riff_append_chunk(
+    ccodecs_bytes *bytes, const char *type, const uint8_t *body, size_t count, ccodecs_budget *budget);
+
+/// Returns the size of a chunk in bytes; 0 if its body is empty, so that it is left out.
+static inline uint64_t ccodecs_riff_optional_bytes(size_t body_bytes) {
+  return body_bytes == 0 ? 0 : ccodecs_riff_chunk_bytes(body_bytes);
+}
+
+/// Returns the flags of metadata.
+static inline uint8_t ccodecs_webp_metadata_flags(const ccodecs_metadata *metadata) {
+  return (uint8_t)((metadata->exif_count > 0 ? FLAG_EXIF : 0) | (metadata->icc_count > 0 ? FLAG_PROFILE : 0));
+}
+
 /// Returns the body of the first chunk of type `type`, from the chunk at `at` on, and sets *body_bytes.
 ///
 /// Returns NULL when there is none, or when its body is incomplete.

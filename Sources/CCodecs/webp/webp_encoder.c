@@ -49,28 +49,30 @@ static ccodecs_status write(ccodecs_encoder *base, const ccodecs_rows *rows) {
   return CCODECS_OK;
 }
 
-/// Appends EXIF after the image, and announces it in a VP8X chunk before the image.
-ccodecs_status ccodecs_webp_add_exif(webp_encoder *e) {
+ccodecs_status ccodecs_webp_add_metadata(webp_encoder *e) {
   ccodecs_bytes *output = &e->base.output;
   const ccodecs_encode_options *options = &e->base.options;
-  const size_t count = e->exif.count;
-  if (!ccodecs_bytes_reserve(output, extension_bytes + CHUNK_HEADER_BYTES + count + 1, e->base.budget)) {
+  if (!ccodecs_bytes_reserve(output, extension_bytes + e->before.count + e->after.count, e->base.budget)) {
     return CCODECS_NO_MEMORY;
   }
   uint8_t *file = ccodecs_bytes_start(output);
   uint8_t *extension = file + RIFF_HEADER_BYTES;
-  if (!ccodecs_riff_is_type(extension, "VP8X")) {
-    memmove(extension + extension_bytes, extension, output->count - RIFF_HEADER_BYTES);
-    output->count += extension_bytes;
+  const bool is_extended = ccodecs_riff_is_type(extension, "VP8X");
+  const size_t first = RIFF_HEADER_BYTES + (is_extended ? extension_bytes : 0); // of the image
+  const size_t start = RIFF_HEADER_BYTES + extension_bytes + e->before.count;
+  memmove(file + start, file + first, output->count - first);
+  output->count += start - first;
+  if (!is_extended) {
     const bool has_alpha = options->pixels == CCODECS_PIXELS_RGBA8;
     ccodecs_webp_put_extension(extension, has_alpha ? FLAG_ALPHA : 0, options->width, options->height);
   }
-  extension[CHUNK_HEADER_BYTES] |= FLAG_EXIF;
-  uint8_t *chunk = file + output->count;
-  ccodecs_riff_put_chunk(chunk, "EXIF", (uint32_t)count);
-  memcpy(chunk + CHUNK_HEADER_BYTES, ccodecs_bytes_start(&e->exif), count);
-  chunk[CHUNK_HEADER_BYTES + count] = 0;
-  output->count += (size_t)ccodecs_riff_chunk_bytes(count);
+  extension[CHUNK_HEADER_BYTES] |= e->flags;
+  if (e->before.count > 0) {
+    memcpy(extension + extension_bytes, ccodecs_bytes_start(&e->before), e->before.count);
+  }
+  if (!ccodecs_bytes_append(output, ccodecs_bytes_start(&e->after), e->after.count, e->base.budget)) {
+    return CCODECS_NO_MEMORY;
+  }
   ccodecs_riff_put_header(file, (uint32_t)output->count);
   return CCODECS_OK;
 }
@@ -110,7 +112,7 @@ static ccodecs_status finish(ccodecs_encoder *base) {
   }
   ccodecs_budget_refund(base->budget, e->charged);
   e->charged = 0;
-  return e->exif.count > 0 && base->stored_frames == 0 ? ccodecs_webp_add_exif(e) : CCODECS_OK;
+  return e->flags != 0 && base->stored_frames == 0 ? ccodecs_webp_add_metadata(e) : CCODECS_OK;
 }
 
 static void destroy(ccodecs_encoder *base) {
@@ -119,7 +121,8 @@ static void destroy(ccodecs_encoder *base) {
   WebPPictureFree(&e->image);
   ccodecs_budget_refund(budget, e->charged);
   ccodecs_bytes_free(&base->output, budget);
-  ccodecs_bytes_free(&e->exif, budget);
+  ccodecs_bytes_free(&e->before, budget);
+  ccodecs_bytes_free(&e->after, budget);
   ccodecs_canvases_destroy(&e->canvases, budget);
   ccodecs_free(budget, e);
 }
@@ -182,6 +185,14 @@ static void configure(webp_encoder *e) {
   e->image.custom_ptr = e;
 }
 
+/// Copies the metadata as chunks. Returns false if the budget is exhausted.
+static bool take_metadata(webp_encoder *e) {
+  const ccodecs_metadata *metadata = &e->base.options.metadata;
+  e->flags = ccodecs_webp_metadata_flags(metadata);
+  return ccodecs_riff_append_chunk(&e->before, "ICCP", metadata->icc, metadata->icc_count, e->base.budget) &&
+         ccodecs_riff_append_chunk(&e->after, "EXIF", metadata->exif, metadata->exif_count, e->base.budget);
+}
+
 ccodecs_encoder *ccodecs_webp_encoder_create(const ccodecs_encode_options *options, ccodecs_budget *budget) {
   static const ccodecs_encoder_methods methods = {
       .begin_frame = begin_frame, .write = write, .end_frame = end_frame, .finish = finish, .destroy = destroy};
@@ -192,8 +203,8 @@ ccodecs_encoder *ccodecs_webp_encoder_create(const ccodecs_encode_options *optio
   memset(e, 0, sizeof *e);
   ccodecs_encoder_init(&e->base, &methods, options, budget);
   const uint64_t charge = library_charge(options);
-  if (ccodecs_bytes_append(&e->exif, options->exif, options->exif_count, budget) && WebPPictureInit(&e->image) &&
-      WebPConfigInit(&e->config) && charge <= SIZE_MAX && ccodecs_budget_charge(budget, (size_t)charge)) {
+  if (take_metadata(e) && WebPPictureInit(&e->image) && WebPConfigInit(&e->config) && charge <= SIZE_MAX &&
+      ccodecs_budget_charge(budget, (size_t)charge)) {
     e->charged = (size_t)charge;
     configure(e);
     if (options->has_frames) {

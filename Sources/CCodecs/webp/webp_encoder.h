@@ -14,7 +14,9 @@ typedef struct webp_encoder {
   WebPConfig config;
   size_t charged;
   uint32_t written;
-  ccodecs_bytes exif;
+  ccodecs_bytes before; ///< The chunks of metadata that precede the image.
+  ccodecs_bytes after;  ///< The chunks of metadata that follow it.
+  uint8_t flags;        ///< Those of the metadata.
 
   // Animations: see webp_animation.c. The output is the file of the pending frame alone.
   ccodecs_canvases canvases;
@@ -32,8 +34,8 @@ void ccodecs_webp_import(webp_encoder *e, const uint8_t *rows, size_t row_stride
 /// Compresses the library's image and appends its file to the output. Returns CCODECS_OK or records the failure.
 ccodecs_status ccodecs_webp_compress(webp_encoder *e);
 
-/// Adds EXIF to the file in the output. Returns CCODECS_OK or CCODECS_NO_MEMORY.
-ccodecs_status ccodecs_webp_add_exif(webp_encoder *e);
+/// Adds metadata to the file in the output. Returns CCODECS_OK or CCODECS_NO_MEMORY.
+ccodecs_status ccodecs_webp_add_metadata(webp_encoder *e);
 
 // webp_animation.c
 

@@ -20,12 +20,12 @@ typedef struct webp_map {
   uint32_t image_size;
 } webp_map;
 
-typedef enum webp_step { STEP_RIFF, STEP_HEADER, STEP_GIVE, STEP_PAD, STEP_SKIP, STEP_EXIF, STEP_DONE } webp_step;
+typedef enum webp_step { STEP_RIFF, STEP_HEADER, STEP_GIVE, STEP_PAD, STEP_SKIP, STEP_METADATA, STEP_DONE } webp_step;
 
 typedef struct webp_rewriter {
   ccodecs_rewriter base;
   ccodecs_bytes buffered; ///< Taken over from the decoder.
-  ccodecs_bytes exif;     ///< The EXIF chunk.
+  ccodecs_bytes after;    ///< The chunks of metadata behind the image.
   webp_map map;
   webp_step step;
   uint8_t header[RIFF_HEADER_BYTES];
@@ -101,37 +101,29 @@ static void survey(const ccodecs_rewriter *base, const ccodecs_decoder *decoder,
 
 // MARK: Start
 
-static bool append_exif(webp_rewriter *w, const ccodecs_rewrite_options *options) {
-  uint8_t header[CHUNK_HEADER_BYTES];
-  static const uint8_t pad = 0;
-  ccodecs_riff_put_chunk(header, "EXIF", (uint32_t)options->exif_count);
-  return options->exif_count == 0 ||
-         (ccodecs_bytes_reserve(&w->exif, (size_t)ccodecs_riff_chunk_bytes(options->exif_count), w->base.budget) &&
-          ccodecs_bytes_append(&w->exif, header, sizeof header, w->base.budget) &&
-          ccodecs_bytes_append(&w->exif, options->exif, options->exif_count, w->base.budget) &&
-          ccodecs_bytes_append(&w->exif, &pad, options->exif_count & 1, w->base.budget));
-}
-
 static ccodecs_status start(
     ccodecs_rewriter *base, ccodecs_decoder *decoder, const ccodecs_rewrite_options *options, ccodecs_bytes *opening) {
   webp_rewriter *w = (webp_rewriter *)base;
   ccodecs_bytes *file = decoder->methods->buffered(decoder);
   w->map = find_image(ccodecs_bytes_start(file), file->count);
-  const bool is_extended = w->map.alpha_size > 0 || options->exif_count > 0;
+  const ccodecs_metadata *metadata = &options->metadata;
+  const uint8_t metadata_flags = ccodecs_webp_metadata_flags(metadata);
+  const bool is_extended = w->map.alpha_size > 0 || metadata_flags != 0;
   uint64_t size = 4 + ccodecs_riff_chunk_bytes(w->map.image_size);
   size += is_extended ? ccodecs_riff_chunk_bytes(EXTENSION_BYTES) : 0;
   size += w->map.alpha_size > 0 ? ccodecs_riff_chunk_bytes(w->map.alpha_size) : 0;
-  size += options->exif_count > 0 ? ccodecs_riff_chunk_bytes(options->exif_count) : 0;
+  size += ccodecs_riff_optional_bytes(metadata->icc_count) + ccodecs_riff_optional_bytes(metadata->exif_count);
   if (size > UINT32_MAX - 1) {
     return ccodecs_rewriter_fail(base, CCODECS_LIMIT, "the WebP is larger than the format allows");
   }
   uint8_t begin[RIFF_HEADER_BYTES + CHUNK_HEADER_BYTES + EXTENSION_BYTES];
   const ccodecs_header *header = &decoder->header;
-  const uint8_t flags = (uint8_t)((header->has_alpha ? FLAG_ALPHA : 0) | (options->exif_count > 0 ? FLAG_EXIF : 0));
+  const uint8_t flags = (uint8_t)((header->has_alpha ? FLAG_ALPHA : 0) | metadata_flags);
   ccodecs_riff_put_header(begin, (uint32_t)size + CHUNK_HEADER_BYTES);
   ccodecs_webp_put_extension(begin + RIFF_HEADER_BYTES, flags, header->width, header->height);
   if (!ccodecs_bytes_append(opening, begin, is_extended ? sizeof begin : RIFF_HEADER_BYTES, base->budget) ||
-      !append_exif(w, options)) {
+      !ccodecs_riff_append_chunk(opening, "ICCP", metadata->icc, metadata->icc_count, base->budget) ||
+      !ccodecs_riff_append_chunk(&w->after, "EXIF", metadata->exif, metadata->exif_count, base->budget)) {
     return ccodecs_rewriter_fail_for_room(base);
   }
   w->buffered = *file;
@@ -141,7 +133,7 @@ static ccodecs_status start(
 
 static uint64_t start_bytes(const ccodecs_rewriter *base, const ccodecs_rewrite_options *options) {
   (void)base;
-  return options->exif_count > 0 ? ccodecs_riff_chunk_bytes(options->exif_count) : 0;
+  return ccodecs_riff_optional_bytes(options->metadata.exif_count);
 }
 
 // MARK: Steps
@@ -179,7 +171,7 @@ static ccodecs_status give_body(webp_rewriter *w, ccodecs_input *input, ccodecs_
 /// read.
 static ccodecs_status pad(webp_rewriter *w, ccodecs_piece *piece) {
   static const uint8_t zero = 0;
-  w->step = w->is_image ? STEP_EXIF : STEP_SKIP;
+  w->step = w->is_image ? STEP_METADATA : STEP_SKIP;
   w->left = w->is_odd;
   *piece = (ccodecs_piece){.bytes = &zero, .count = 1};
   return w->is_odd ? CCODECS_BYTES_READY : CCODECS_OK;
@@ -207,7 +199,7 @@ static ccodecs_status read_bytes(webp_rewriter *w, ccodecs_input *input, ccodecs
   case STEP_GIVE:
     return give_body(w, input, piece);
   case STEP_PAD: // these consume no bytes
-  case STEP_EXIF:
+  case STEP_METADATA:
   case STEP_DONE:
     break;
   }
@@ -222,10 +214,10 @@ static ccodecs_status step(ccodecs_rewriter *base, ccodecs_input *input, ccodecs
   if (w->step == STEP_SKIP && w->left == 0) {
     w->step = STEP_HEADER;
   }
-  if (w->step == STEP_EXIF) {
+  if (w->step == STEP_METADATA) {
     w->step = STEP_DONE;
-    *piece = (ccodecs_piece){.bytes = ccodecs_bytes_start(&w->exif), .count = w->exif.count};
-    return w->exif.count > 0 ? CCODECS_BYTES_READY : CCODECS_OK;
+    *piece = (ccodecs_piece){.bytes = ccodecs_bytes_start(&w->after), .count = w->after.count};
+    return w->after.count > 0 ? CCODECS_BYTES_READY : CCODECS_OK;
   }
   if (w->step == STEP_DONE) {
     return CCODECS_DONE;
@@ -263,7 +255,7 @@ static bool end(ccodecs_rewriter *base, ccodecs_piece *piece) {
 static void destroy(ccodecs_rewriter *base) {
   webp_rewriter *w = (webp_rewriter *)base;
   ccodecs_bytes_free(&w->buffered, base->budget);
-  ccodecs_bytes_free(&w->exif, base->budget);
+  ccodecs_bytes_free(&w->after, base->budget);
   ccodecs_free(base->budget, w);
 }
 

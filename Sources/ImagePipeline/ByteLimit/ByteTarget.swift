@@ -57,7 +57,9 @@ struct ByteTarget {
     _ end: ImageEnd, _ buffer: PixelBuffer, _ allowance: WorkAllowance
   ) throws(PipelineError) -> Result {
     try finish(first, allowance)
-    if first.format.traits.hasTrailingMetadata, !end.trailingMetadata.isEmpty { first.exif = end.trailingMetadata }
+    if first.format.traits.hasTrailingMetadata, !end.trailingMetadata.isEmpty {
+      first.metadata.exif = end.trailingMetadata
+    }
     var quality = first.quality
     if let similarity = limit.similarity {
       quality = try searchSimilarity(similarity, buffer, allowance)

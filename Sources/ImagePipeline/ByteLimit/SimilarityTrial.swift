@@ -52,7 +52,7 @@ enum SimilarityTrial {
   /// Returns an upper bound of the bytes that decoding and comparing a trial charges.
   static func estimatedByteCount(_ options: EncoderOptions) -> Int {
     let pixelCount = options.width * options.height
-    var decoding = decoderByteCount.fixed + decoderByteCount.column * options.width
+    var decoding = decoderByteCount.fixed + decoderByteCount.column * options.width + 4 * options.metadata.byteCount
     if let library = options.format.traits.output?.decodingByteCounts {
       decoding += library.fixed + library.pixel * pixelCount
     }

@@ -114,6 +114,11 @@ extension ProcessingConfiguration: FieldRecord {
         "Lower the quality of a result that would have more bytes than its image, although nothing is enlarged. "
           + "Default: false; true in presets with a size.")),
     Field(
+      "color_space", \.colorSpace,
+      option: OptionText(
+        "color-space", "space",
+        "Choose the color space of the result; 'keep' embeds the image's profile. Default: srgb.")),
+    Field(
       "metadata", \.metadata,
       option: OptionText("metadata", "policy", "Choose the metadata to keep. Default: strip.")),
     Field(

@@ -122,6 +122,10 @@ package struct ProcessingConfiguration: Sendable, Hashable {
   ///
   /// Default: no.
   package var exactResize: Bool?
+  /// The color space of the result.
+  ///
+  /// Default: `srgb`.
+  package var colorSpace: ColorSpacePolicy?
   /// Options for JPEG results; ignored for other formats.
   package var jpeg: JPEGOptions?
   /// Options for PNG results; ignored for other formats.
@@ -141,8 +145,9 @@ package struct ProcessingConfiguration: Sendable, Hashable {
     metadata: MetadataPolicy? = nil, tolerateTruncation: Bool? = nil, alwaysEncode: Bool? = nil,
     tolerateDamage: Bool? = nil, filters: [Filter]? = nil, allowSmallerDimensions: Bool? = nil,
     targetSimilarity: Double? = nil, neverLarger: Bool? = nil, frameIndex: FrameIndex? = nil, maxFrames: Int? = nil,
-    resamplingKernel: ResamplingKernel? = nil, exactResize: Bool? = nil, jpeg: JPEGOptions? = nil,
-    png: PNGOptions? = nil, webp: WebPOptions? = nil, avif: AVIFOptions? = nil, jxl: JXLOptions? = nil
+    resamplingKernel: ResamplingKernel? = nil, exactResize: Bool? = nil, colorSpace: ColorSpacePolicy? = nil,
+    jpeg: JPEGOptions? = nil, png: PNGOptions? = nil, webp: WebPOptions? = nil, avif: AVIFOptions? = nil,
+    jxl: JXLOptions? = nil
   ) {
     self.maxWidth = maxWidth
     self.maxHeight = maxHeight
@@ -172,6 +177,7 @@ package struct ProcessingConfiguration: Sendable, Hashable {
     self.maxFrames = maxFrames
     self.resamplingKernel = resamplingKernel
     self.exactResize = exactResize
+    self.colorSpace = colorSpace
     self.jpeg = jpeg
     self.png = png
     self.webp = webp

@@ -20,10 +20,12 @@ package struct ImageInfo: Sendable, Hashable {
   package var duration: Duration?
   /// How often the animation is played, 0 for ever; `nil` for a still image, and if it is not known.
   package var playCount: Int?
+  /// `srgb`, `display_p3`, `hdr` (PQ or HLG), or `other` for the colors of any other profile.
+  package var gamut: String
 
   package init(
     format: String, size: PixelSize, orientation: Int, hasAlpha: Bool, bitDepth: Int, colorSpace: String,
-    frameCount: Int, duration: Duration? = nil, playCount: Int? = nil
+    frameCount: Int, duration: Duration? = nil, playCount: Int? = nil, gamut: String = "srgb"
   ) {
     self.format = format
     self.size = size
@@ -34,6 +36,7 @@ package struct ImageInfo: Sendable, Hashable {
     self.frameCount = frameCount
     self.duration = duration
     self.playCount = playCount
+    self.gamut = gamut
   }
 
   /// Whether the format is one of those above.
@@ -47,6 +50,7 @@ package struct ImageInfo: Sendable, Hashable {
     bitDepth = header.bitDepth
     colorSpace = header.colorSpace.rawValue
     frameCount = header.frameCount
+    gamut = header.gamut.name
     (duration, playCount) = (nil, header.hasFrames && header.frameCount > 1 ? header.playCount : nil)
   }
 
@@ -66,6 +70,7 @@ package struct ImageInfo: Sendable, Hashable {
     let isGray = plan.encoder.pixelFormat == .gray8
     let space: ImageHeader.ColorSpace = isGray ? .gray : plan.encoder.format.takes(.ycc8) ? .ycbcr : .rgb
     colorSpace = space.rawValue
+    gamut = plan.color.gamut.name
     (frameCount, duration, playCount) = (plan.frames.isAnimation ? 0 : 1, nil, nil)
   }
 }

@@ -13,6 +13,8 @@ package struct ImageReader: ~Copyable {
   private var decoder: Decoder?
   // Also reads the header, in case the image can be passed through.
   private var rewriter: Rewriter?
+  // The color profile, once a plan contains it.
+  private var profile: [UInt8] = []
   private(set) var inputByteCount: UInt64 = 0
   /// The orientation that `LateOrientation` has found in the whole file; `nil` if there is none, or only a part is known.
   ///
@@ -104,7 +106,7 @@ package struct ImageReader: ~Copyable {
       // Both a trial and a transform read all compressed data.
       let mayLackEnd = plan.trialScale != nil || plan.passthrough == .turned
       try rewriter.start(
-        decoder, orientation: plan.orientation, exif: plan.encoder.exif, mayLackEnd: mayLackEnd)
+        decoder, orientation: plan.orientation, metadata: plan.encoder.metadata, mayLackEnd: mayLackEnd)
     } catch { throw PipelineError(error) }
     return rewriter
   }
@@ -192,6 +194,22 @@ package struct ImageReader: ~Copyable {
     return try roomyPlan(header, drafts.map { draft in draft.map { $0.allowingLarger.fallingBack(header) } })
   }
 
+  /// Returns the colors of the image.
+  ///
+  /// A profile is charged for as long as the image lives.
+  private mutating func imageColors(_ configurations: [ProcessingConfiguration]) throws(PipelineError) -> ImageColors {
+    let isProfileUsed = header?.gamut == .other && configurations.contains { $0.colorSpace == .keep }
+    if isProfileUsed, profile.isEmpty {
+      let budget = budget
+      profile = try withDecoder { (decoder) throws(CodecError) in
+        let profile = decoder.profile
+        try budget.charge(profile.count)
+        return profile
+      }
+    }
+    return ImageColors(profile: profile, budget: budget)
+  }
+
   /// Plans the renditions without regard to the memory limit.
   private mutating func roomyPlan(
     _ header: ImageHeader, _ drafts: [Result<PlanDraft, PipelineError>]
@@ -199,6 +217,7 @@ package struct ImageReader: ~Copyable {
     let usable = drafts.compactMap { if case .success(let draft) = $0 { draft } else { nil } }
     let toleratesTruncation = usable.contains { $0.configuration.tolerateTruncation ?? false }
     let toleratesDamage = usable.contains { $0.configuration.tolerateDamage ?? false }
+    let colors = try imageColors(usable.map(\.configuration))
     let (scale, decodeByteCount) = try withDecoder { (decoder) throws(CodecError) in
       let scales = decoder.scales
       let scale = usable.map { $0.decodeScale(of: scales) }.max() ?? 8
@@ -212,7 +231,7 @@ package struct ImageReader: ~Copyable {
           var plan = try Plan(
             header: header, orientation: draft.orientation, framing: draft.framing, decodeScale: scale,
             decodeByteCount: decodeByteCount, configuration: draft.configuration, frames: selectedFrames,
-            spill: limits.spill)
+            colors: colors, spill: limits.spill)
           plan.warnings += draft.fallbackWarnings
           if draft.isPreview { plan.sizeRemedy = nil }
           return plan
@@ -243,9 +262,9 @@ package struct ImageReader: ~Copyable {
     _ followingByteCount: UInt64?
   ) throws(PipelineError) {
     guard let rewriter = rewriter.take() else { return }
-    let (orientation, exif) = (plan.orientation, plan.encoder.exif)
+    let (orientation, metadata) = (plan.orientation, plan.encoder.metadata)
     let (survey, rewritingByteCount) = try withDecoder { decoder in
-      (rewriter.survey(decoder), rewriter.estimatedByteCount(decoder, orientation: orientation, exif: exif))
+      (rewriter.survey(decoder), rewriter.estimatedByteCount(decoder, orientation: orientation, metadata: metadata))
     }
     let passthrough = Passthrough(
       plan: plan, header: header, configuration: configuration, survey: survey,

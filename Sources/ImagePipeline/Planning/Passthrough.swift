@@ -37,24 +37,25 @@ extension Passthrough {
     // Copyright metadata that follows the image data is not known yet, and a rewritten file has no place for it.
     let hasNoTrailingMetadata = configuration.metadata != .keepCopyright || !header.format.traits.hasTrailingMetadata
     guard isAsked, hasNoTrailingMetadata, survey.canCopy, plan.encoder.format == header.format, plan.keepsPixels,
-      Self.isPlain(header), !plan.encoder.asksForCoding, Self.isCoarse(survey, beside: plan.encoder)
+      plan.color.target == nil, Self.isPlain(header), !plan.encoder.asksForCoding,
+      Self.isCoarse(survey, beside: plan.encoder)
     else {
       self = .decoded
       return
     }
     if plan.orientation == .up {
       // Rewriting inserts a JFIF segment, a WebP container, or the copyright metadata.
-      let most = byteCount.map { $0 + UInt64(plan.encoder.exif.count) + 64 }
+      let most = byteCount.map { $0 + UInt64(plan.encoder.metadata.maxStoredByteCount) + 64 }
       self = configuration.maxBytes.map { limit in most.map { $0 <= limit } ?? false } ?? true ? .copied : .decoded
     } else {
       self = survey.turns.contains(plan.orientation) && configuration.maxBytes == nil ? .turned : .decoded
     }
   }
 
-  /// Whether only metadata would be lost: the file contains one undamaged image in sRGB.
+  /// Whether only metadata would be lost: the file contains one undamaged image.
   private static func isPlain(_ header: ImageHeader) -> Bool {
     let isMultiImage = header.format.traits.hasCompanionImages  // what follows the first is dropped
-    return header.profileByteCount == 0 && (header.frameCount == 1 || isMultiImage)
+    return (header.frameCount == 1 || isMultiImage)
       && header.warnings.allSatisfy { $0 == .brokenEXIF || ($0 == .firstFrameOnly && isMultiImage) }
   }
 

@@ -46,6 +46,8 @@ package struct Plan: Sendable, Hashable {
   var sizeRemedy: String?
   /// The color behind transparent pixels, if the result has no alpha, and of the padding.
   package let background: Color
+  /// The color space of the result.
+  let color: ColorPlan
   /// Whether a truncated image is delivered as far as it goes.
   let toleratesTruncation: Bool
   /// Whether a damaged image is delivered as far as it can be decoded.
@@ -61,10 +63,10 @@ package struct Plan: Sendable, Hashable {
   /// The input format of the filters: RGB, with alpha if the image has it; without filters, the input format of the
   /// encoder.
   let filterFormat: PixelFormat
-  /// The pixel format in which colors are converted to sRGB: CMYK, or the input format of the filters at the bit depth
+  /// The pixel format in which colors are converted: CMYK, or the input format of the filters at the bit depth
   /// of the image.
   let profileFormat: PixelFormat
-  /// An upper bound of the bytes that the color conversion to sRGB charges; 0 without a conversion.
+  /// An upper bound of the bytes that the color conversion charges; 0 without a conversion.
   let conversionByteCount: Int
   /// An upper bound of the bytes that the image charges to its budget; see `Plan+WorkingSet.swift`.
   package internal(set) var workingSetByteCount: UInt64 = 0
@@ -105,7 +107,7 @@ package struct Plan: Sendable, Hashable {
 
   init(
     header: ImageHeader, orientation: Orientation, framing: Framing, decodeScale: Int, decodeByteCount: UInt64,
-    configuration: ProcessingConfiguration, frames: FrameSelection, spill: SpillDirectory?
+    configuration: ProcessingConfiguration, frames: FrameSelection, colors: ImageColors, spill: SpillDirectory?
   ) throws(PipelineError) {
     self.frames = frames
     input = ImageInfo(header)
@@ -118,7 +120,6 @@ package struct Plan: Sendable, Hashable {
     self.decodeScale = decodeScale
     kernel = configuration.resamplingKernel ?? .lanczos3
     resizesExactly = configuration.exactResize ?? false
-    background = configuration.background ?? .white
     toleratesTruncation = configuration.tolerateTruncation ?? false
     toleratesDamage = configuration.tolerateDamage ?? false
     hidesBlocks = framing.reduction >= Self.minHidingReduction(quality: configuration.compressionQuality ?? 1)
@@ -130,10 +131,15 @@ package struct Plan: Sendable, Hashable {
     // Converting gray with a gray profile yields gray, so no other pixel format is needed.
     let isGray = header.colorSpace == .gray && !header.hasAlpha
     let mergesPlanes = resizesExactly && header.colorSpace == .ycbcr
-    let isPassed = !changesPixels && !mergesPlanes && (header.profileByteCount == 0 || isGray)
+    let format = Self.format(header: header, configuration: configuration, isAnimation: frames.isAnimation)
+    color = ColorPlan(header, configuration: configuration, format: format, changesPixels: changesPixels)
+    let isPassed = !changesPixels && !mergesPlanes && (color.target == nil || isGray)
     var options = try Self.encoder(
-      header: header, outputSize: framing.canvasSize, configuration: configuration,
-      colorFormat: isPassed ? nil : colorFormat, isAnimation: frames.isAnimation)
+      header: header, format: format, outputSize: framing.canvasSize, configuration: configuration,
+      colorFormat: isPassed ? nil : colorFormat)
+    let profile = color.profile(ofImage: colors.profile, format: options.pixelFormat)
+    options.metadata.profile = profile
+    background = colors.converted(configuration.background ?? .white, to: profile)
     options.hasFrames = frames.isAnimation
     options.spill = frames.isAnimation ? spill : nil
     encoder = options
@@ -143,8 +149,10 @@ package struct Plan: Sendable, Hashable {
     let encoderOptions = encoder
     filterFormat = isPassed ? encoderOptions.pixelFormat : colorFormat
     profileFormat =
-      header.profileByteCount == 0
-      ? filterFormat : header.colorSpace.isCMYK ? .cmyk8 : header.is16Bit ? filterFormat.deep : filterFormat
+      color.target == nil
+      ? filterFormat
+      : header.colorSpace.isCMYK && header.profileByteCount > 0
+        ? .cmyk8 : header.is16Bit ? filterFormat.deep : filterFormat
     // A search for a quality would encode all frames anew.
     neverLarger =
       frames.isAnimation
@@ -156,17 +164,16 @@ package struct Plan: Sendable, Hashable {
     sizeRemedy =
       neverLarger == nil
       ? NeverLarger.remedy(configuration, inputFormat: header.format, encoder: encoderOptions) : nil
-    conversionByteCount = header.conversionByteCount
+    conversionByteCount = color.conversionByteCount(header)
     workingSetByteCount = decodeByteCount + (try stagesByteCount(header: header))
   }
 
   /// Chooses the options of the encoder.
   /// - `colorFormat`: The pixel format that filters, color conversion and padding need; `nil` if there are none.
   private static func encoder(
-    header: ImageHeader, outputSize: PixelSize, configuration: ProcessingConfiguration, colorFormat: PixelFormat?,
-    isAnimation: Bool
+    header: ImageHeader, format: ImageFormat, outputSize: PixelSize, configuration: ProcessingConfiguration,
+    colorFormat: PixelFormat?
   ) throws(PipelineError) -> EncoderOptions {
-    let format = format(header: header, configuration: configuration, isAnimation: isAnimation)
     guard format.isEncodable else {
       throw PipelineError(
         .unservedField, "this worker was built without the encoder for \(format.rawValue); request another format",
@@ -179,7 +186,7 @@ package struct Plan: Sendable, Hashable {
       subsampling: quality < Double(EncoderOptions.minQualityOfFullChroma) / 100 ? .quarter : .full,
       quality: max(1, Int((quality * 100).rounded())))
     options.apply(configuration)
-    if configuration.metadata == .keepCopyright { options.exif = header.rights }
+    if configuration.metadata == .keepCopyright { options.metadata.exif = header.rights }
     return try options.aimed(configuration)
   }
 

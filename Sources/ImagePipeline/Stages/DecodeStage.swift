@@ -12,8 +12,8 @@ struct DecodeStage: ~Copyable {
   private(set) var frameCount = 0
   /// The layout of the decoded rows.
   let layout: PixelLayout
-  /// The conversions of the image's colors to sRGB, by input pixel format; empty if there is nothing to convert.
-  let conversions: [PixelFormat: ColorConversion]
+  /// The conversions of the image's colors; empty if there is nothing to convert.
+  let conversions: [ConversionKey: ColorConversion]
   let meter: StageMeter
 
   /// Starts the decoder of `reader`.
@@ -24,14 +24,14 @@ struct DecodeStage: ~Copyable {
     let meter = StageMeter(.decode, tracing: tracing)
     let began = meter.begin()
     let layout: PixelLayout
-    var conversions: [PixelFormat: ColorConversion] = [:]
+    var conversions: [ConversionKey: ColorConversion] = [:]
     let scale = plans[0].decodeScale
     do {
-      for format in Set(plans.map(\.profileFormat)) {
-        conversions[format] = try decoder.makeColorConversion(of: format)
+      for key in Set(plans.compactMap { ConversionKey($0) }) {
+        conversions[key] = try decoder.makeColorConversion(of: key.format, to: key.target)
       }
       layout = try decoder.start(
-        scale: scale, keepsCMYK: plans[0].profileFormat == .cmyk8,
+        scale: scale, keepsCMYK: plans.contains { $0.profileFormat == .cmyk8 },
         toleratesTruncation: plans.contains(where: \.toleratesTruncation),
         toleratesDamage: plans.contains(where: \.toleratesDamage),
         maySkipSmoothing: plans.allSatisfy(\.hidesBlocks))
@@ -126,5 +126,18 @@ struct DecodeStage: ~Copyable {
       if frameCount > 1 { attributes["imageworker.frames"] = .int64(Int64(frameCount)) }
       attributes["imageworker.decode_scale_eighths"] = .int64(Int64(scale))
     }
+  }
+}
+
+/// What a conversion of colors converts.
+struct ConversionKey: Hashable {
+  /// The input pixel format.
+  let format: PixelFormat
+  let target: ColorTarget
+
+  /// Returns `nil` for a plan that converts nothing.
+  init?(_ plan: Plan) {
+    guard let target = plan.color.target else { return nil }
+    (format, self.target) = (plan.profileFormat, target)
   }
 }

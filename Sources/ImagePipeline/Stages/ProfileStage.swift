@@ -1,13 +1,14 @@
 internal import ImageCodecs
 internal import ImageKernels
 
-/// Converts colors from the image's profile to sRGB, on rows of the result's size.
+/// Converts colors from the image's profile to the color space of the result, on rows of the result's size.
 ///
 /// The conversion rounds 16-bit samples to 8 bits. Without a conversion, CMYK is converted without a profile, and
 /// 16-bit samples are rounded. If neither applies, strips bypass the stage and it allocates nothing.
 struct ProfileStage: Stage {
   private let width: Int
   private let conversionByteCount: Int
+  private let key: ConversionKey?
   private var format = PixelFormat.rgb8
   private var work: Work?
 
@@ -26,6 +27,7 @@ struct ProfileStage: Stage {
   init(_ plan: Plan) {
     width = plan.storedOutputSize.width
     conversionByteCount = plan.conversionByteCount
+    key = ConversionKey(plan)
   }
 
   /// Returns an upper bound that includes the color conversion.
@@ -39,7 +41,7 @@ struct ProfileStage: Stage {
   mutating func start(_ layout: inout PixelLayout, _ context: borrowing StageContext) throws(PipelineError) -> Bool {
     let (input, output, width) = (layout.format, layout.format.afterProfile, width)
     format = output
-    if let conversion = context.conversions[input] {
+    if let key, key.format == input, let conversion = context.conversions[key] {
       let buffer = try context.allocate { (budget) throws(CodecError) in
         try RowBuffer(rowByteCount: width * output.pixelByteCount, rowCount: Self.rowCount, budget: budget)
       }

@@ -83,8 +83,8 @@ struct StageContext {
   let gauge: OutputGauge
   /// Counts the input.
   let received: ReceivedBytes
-  /// The conversions of the image's colors to sRGB, by input pixel format; empty if there is nothing to convert.
-  let conversions: [PixelFormat: ColorConversion]
+  /// The conversions of the image's colors; empty if there is nothing to convert.
+  let conversions: [ConversionKey: ColorConversion]
 
   /// Calls `body` with the image's budget and converts its errors to pipeline errors.
   func allocate<Result: ~Copyable>(

@@ -57,7 +57,7 @@ extension ImageInfo {
       duration: wire.hasDuration
         ? .seconds(min(max(0, wire.duration.seconds), 1 << 40)) + .nanoseconds(Int64(max(0, wire.duration.nanos)))
         : nil,
-      playCount: wire.hasPlayCount ? Int(wire.playCount) : nil)
+      playCount: wire.hasPlayCount ? Int(wire.playCount) : nil, gamut: wire.gamut)
   }
 }
 

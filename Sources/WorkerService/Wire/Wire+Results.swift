@@ -17,6 +17,7 @@ extension Imageworker_V1_ImageInfo {
     frameCount = UInt32(info.frameCount)
     if let duration = info.duration { self.duration = Google_Protobuf_Duration(duration) }
     if let count = info.playCount { playCount = UInt32(clamping: count) }
+    gamut = info.gamut
   }
 }
 

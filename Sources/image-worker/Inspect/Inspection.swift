@@ -19,6 +19,8 @@ struct Inspection: Sendable, Encodable {
     var frameCount: Int
     /// Of an animation, if it is known; 0 for ever.
     var playCount: Int?
+    /// `srgb`, `display_p3`, `hdr` or `other`.
+    var gamut: String
 
     init(_ info: ImageInfo) {
       format = info.format
@@ -29,6 +31,7 @@ struct Inspection: Sendable, Encodable {
       colorSpace = info.colorSpace
       frameCount = info.frameCount
       playCount = info.playCount
+      gamut = info.gamut
     }
   }
 
@@ -66,6 +69,7 @@ struct Inspection: Sendable, Encodable {
       ("alpha", info.hasAlpha ? "yes" : "no"),
       ("depth", "\(info.bitDepth) bits per sample"),
       ("color space", info.colorSpace),
+      ("gamut", info.gamut),
       ("frames", info.frameCount == 0 ? "unknown" : "\(info.frameCount)"),
       ("result", "\(output.format) \(output.width)x\(output.height)"),
       ("decoded at", "\(decodeEighths)/8"),

@@ -17,7 +17,6 @@ class OutputFormat(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     OUTPUT_FORMAT_WEBP: _ClassVar[OutputFormat]
     OUTPUT_FORMAT_AVIF: _ClassVar[OutputFormat]
     OUTPUT_FORMAT_GIF: _ClassVar[OutputFormat]
-    OUTPUT_FORMAT_JXL: _ClassVar[OutputFormat]
 
 class ResizeMode(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     __slots__ = ()
@@ -49,6 +48,13 @@ class Gravity(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     GRAVITY_SOUTH_WEST: _ClassVar[Gravity]
     GRAVITY_WEST: _ClassVar[Gravity]
     GRAVITY_NORTH_WEST: _ClassVar[Gravity]
+
+class ColorSpace(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    COLOR_SPACE_UNSPECIFIED: _ClassVar[ColorSpace]
+    COLOR_SPACE_SRGB: _ClassVar[ColorSpace]
+    COLOR_SPACE_KEEP: _ClassVar[ColorSpace]
+    COLOR_SPACE_DISPLAY_P3: _ClassVar[ColorSpace]
 
 class MetadataPolicy(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     __slots__ = ()
@@ -108,7 +114,6 @@ OUTPUT_FORMAT_PNG: OutputFormat
 OUTPUT_FORMAT_WEBP: OutputFormat
 OUTPUT_FORMAT_AVIF: OutputFormat
 OUTPUT_FORMAT_GIF: OutputFormat
-OUTPUT_FORMAT_JXL: OutputFormat
 RESIZE_MODE_UNSPECIFIED: ResizeMode
 RESIZE_MODE_FIT: ResizeMode
 RESIZE_MODE_FILL: ResizeMode
@@ -131,6 +136,10 @@ GRAVITY_SOUTH: Gravity
 GRAVITY_SOUTH_WEST: Gravity
 GRAVITY_WEST: Gravity
 GRAVITY_NORTH_WEST: Gravity
+COLOR_SPACE_UNSPECIFIED: ColorSpace
+COLOR_SPACE_SRGB: ColorSpace
+COLOR_SPACE_KEEP: ColorSpace
+COLOR_SPACE_DISPLAY_P3: ColorSpace
 METADATA_POLICY_UNSPECIFIED: MetadataPolicy
 METADATA_POLICY_STRIP: MetadataPolicy
 METADATA_POLICY_KEEP_COPYRIGHT: MetadataPolicy
@@ -304,7 +313,7 @@ class Preset(_message.Message):
     def __init__(self, name: _Optional[str] = ..., description: _Optional[str] = ..., configuration: _Optional[_Union[ProcessingConfiguration, _Mapping]] = ...) -> None: ...
 
 class ImageInfo(_message.Message):
-    __slots__ = ("format", "width", "height", "orientation", "has_alpha", "bit_depth", "color_space", "frame_count", "duration", "play_count")
+    __slots__ = ("format", "width", "height", "orientation", "has_alpha", "bit_depth", "color_space", "frame_count", "duration", "play_count", "gamut")
     FORMAT_FIELD_NUMBER: _ClassVar[int]
     WIDTH_FIELD_NUMBER: _ClassVar[int]
     HEIGHT_FIELD_NUMBER: _ClassVar[int]
@@ -315,6 +324,7 @@ class ImageInfo(_message.Message):
     FRAME_COUNT_FIELD_NUMBER: _ClassVar[int]
     DURATION_FIELD_NUMBER: _ClassVar[int]
     PLAY_COUNT_FIELD_NUMBER: _ClassVar[int]
+    GAMUT_FIELD_NUMBER: _ClassVar[int]
     format: str
     width: int
     height: int
@@ -325,10 +335,11 @@ class ImageInfo(_message.Message):
     frame_count: int
     duration: _duration_pb2.Duration
     play_count: int
-    def __init__(self, format: _Optional[str] = ..., width: _Optional[int] = ..., height: _Optional[int] = ..., orientation: _Optional[int] = ..., has_alpha: bool = ..., bit_depth: _Optional[int] = ..., color_space: _Optional[str] = ..., frame_count: _Optional[int] = ..., duration: _Optional[_Union[_duration_pb2.Duration, _Mapping]] = ..., play_count: _Optional[int] = ...) -> None: ...
+    gamut: str
+    def __init__(self, format: _Optional[str] = ..., width: _Optional[int] = ..., height: _Optional[int] = ..., orientation: _Optional[int] = ..., has_alpha: bool = ..., bit_depth: _Optional[int] = ..., color_space: _Optional[str] = ..., frame_count: _Optional[int] = ..., duration: _Optional[_Union[_duration_pb2.Duration, _Mapping]] = ..., play_count: _Optional[int] = ..., gamut: _Optional[str] = ...) -> None: ...
 
 class ProcessingConfiguration(_message.Message):
-    __slots__ = ("max_width", "max_height", "compression_quality", "scale_factor", "preferred_format", "resize_mode", "allow_upscale", "gravity", "focus_point", "crop", "background", "max_bytes", "metadata", "filters", "jpeg", "png", "webp", "tolerate_truncation", "pad", "rotation", "flip_horizontal", "flip_vertical", "allow_smaller_dimensions", "always_encode", "tolerate_damage", "target_similarity", "never_larger", "frame_index", "max_frames", "resampling_kernel", "exact_resize", "avif", "jxl")
+    __slots__ = ("max_width", "max_height", "compression_quality", "scale_factor", "preferred_format", "resize_mode", "allow_upscale", "gravity", "focus_point", "crop", "background", "max_bytes", "metadata", "filters", "jpeg", "png", "webp", "tolerate_truncation", "pad", "rotation", "flip_horizontal", "flip_vertical", "allow_smaller_dimensions", "always_encode", "tolerate_damage", "target_similarity", "never_larger", "frame_index", "max_frames", "resampling_kernel", "exact_resize", "color_space")
     MAX_WIDTH_FIELD_NUMBER: _ClassVar[int]
     MAX_HEIGHT_FIELD_NUMBER: _ClassVar[int]
     COMPRESSION_QUALITY_FIELD_NUMBER: _ClassVar[int]
@@ -360,8 +371,7 @@ class ProcessingConfiguration(_message.Message):
     MAX_FRAMES_FIELD_NUMBER: _ClassVar[int]
     RESAMPLING_KERNEL_FIELD_NUMBER: _ClassVar[int]
     EXACT_RESIZE_FIELD_NUMBER: _ClassVar[int]
-    AVIF_FIELD_NUMBER: _ClassVar[int]
-    JXL_FIELD_NUMBER: _ClassVar[int]
+    COLOR_SPACE_FIELD_NUMBER: _ClassVar[int]
     max_width: int
     max_height: int
     compression_quality: float
@@ -393,9 +403,8 @@ class ProcessingConfiguration(_message.Message):
     max_frames: int
     resampling_kernel: ResamplingKernel
     exact_resize: bool
-    avif: AVIFOptions
-    jxl: JXLOptions
-    def __init__(self, max_width: _Optional[int] = ..., max_height: _Optional[int] = ..., compression_quality: _Optional[float] = ..., scale_factor: _Optional[float] = ..., preferred_format: _Optional[_Union[OutputFormat, str]] = ..., resize_mode: _Optional[_Union[ResizeMode, str]] = ..., allow_upscale: bool = ..., gravity: _Optional[_Union[Gravity, str]] = ..., focus_point: _Optional[_Union[Point, _Mapping]] = ..., crop: _Optional[_Union[Rect, _Mapping]] = ..., background: _Optional[_Union[Color, _Mapping]] = ..., max_bytes: _Optional[int] = ..., metadata: _Optional[_Union[MetadataPolicy, str]] = ..., filters: _Optional[_Iterable[_Union[Filter, _Mapping]]] = ..., jpeg: _Optional[_Union[JPEGOptions, _Mapping]] = ..., png: _Optional[_Union[PNGOptions, _Mapping]] = ..., webp: _Optional[_Union[WebPOptions, _Mapping]] = ..., tolerate_truncation: bool = ..., pad: bool = ..., rotation: _Optional[int] = ..., flip_horizontal: bool = ..., flip_vertical: bool = ..., allow_smaller_dimensions: bool = ..., always_encode: bool = ..., tolerate_damage: bool = ..., target_similarity: _Optional[float] = ..., never_larger: bool = ..., frame_index: _Optional[int] = ..., max_frames: _Optional[int] = ..., resampling_kernel: _Optional[_Union[ResamplingKernel, str]] = ..., exact_resize: bool = ..., avif: _Optional[_Union[AVIFOptions, _Mapping]] = ..., jxl: _Optional[_Union[JXLOptions, _Mapping]] = ...) -> None: ...
+    color_space: ColorSpace
+    def __init__(self, max_width: _Optional[int] = ..., max_height: _Optional[int] = ..., compression_quality: _Optional[float] = ..., scale_factor: _Optional[float] = ..., preferred_format: _Optional[_Union[OutputFormat, str]] = ..., resize_mode: _Optional[_Union[ResizeMode, str]] = ..., allow_upscale: bool = ..., gravity: _Optional[_Union[Gravity, str]] = ..., focus_point: _Optional[_Union[Point, _Mapping]] = ..., crop: _Optional[_Union[Rect, _Mapping]] = ..., background: _Optional[_Union[Color, _Mapping]] = ..., max_bytes: _Optional[int] = ..., metadata: _Optional[_Union[MetadataPolicy, str]] = ..., filters: _Optional[_Iterable[_Union[Filter, _Mapping]]] = ..., jpeg: _Optional[_Union[JPEGOptions, _Mapping]] = ..., png: _Optional[_Union[PNGOptions, _Mapping]] = ..., webp: _Optional[_Union[WebPOptions, _Mapping]] = ..., tolerate_truncation: bool = ..., pad: bool = ..., rotation: _Optional[int] = ..., flip_horizontal: bool = ..., flip_vertical: bool = ..., allow_smaller_dimensions: bool = ..., always_encode: bool = ..., tolerate_damage: bool = ..., target_similarity: _Optional[float] = ..., never_larger: bool = ..., frame_index: _Optional[int] = ..., max_frames: _Optional[int] = ..., resampling_kernel: _Optional[_Union[ResamplingKernel, str]] = ..., exact_resize: bool = ..., color_space: _Optional[_Union[ColorSpace, str]] = ...) -> None: ...
 
 class Point(_message.Message):
     __slots__ = ("x", "y")
@@ -471,30 +480,14 @@ class PNGOptions(_message.Message):
     def __init__(self, compression_level: _Optional[int] = ..., interlaced: bool = ..., palette_colors: _Optional[int] = ..., filter: _Optional[_Union[PNGFilter, str]] = ...) -> None: ...
 
 class WebPOptions(_message.Message):
-    __slots__ = ("lossless", "near_lossless", "method", "sharp_chroma")
+    __slots__ = ("lossless", "near_lossless", "method")
     LOSSLESS_FIELD_NUMBER: _ClassVar[int]
     NEAR_LOSSLESS_FIELD_NUMBER: _ClassVar[int]
     METHOD_FIELD_NUMBER: _ClassVar[int]
-    SHARP_CHROMA_FIELD_NUMBER: _ClassVar[int]
     lossless: bool
     near_lossless: int
     method: int
-    sharp_chroma: bool
-    def __init__(self, lossless: bool = ..., near_lossless: _Optional[int] = ..., method: _Optional[int] = ..., sharp_chroma: bool = ...) -> None: ...
-
-class AVIFOptions(_message.Message):
-    __slots__ = ("effort",)
-    EFFORT_FIELD_NUMBER: _ClassVar[int]
-    effort: int
-    def __init__(self, effort: _Optional[int] = ...) -> None: ...
-
-class JXLOptions(_message.Message):
-    __slots__ = ("lossless", "effort")
-    LOSSLESS_FIELD_NUMBER: _ClassVar[int]
-    EFFORT_FIELD_NUMBER: _ClassVar[int]
-    lossless: bool
-    effort: int
-    def __init__(self, lossless: bool = ..., effort: _Optional[int] = ...) -> None: ...
+    def __init__(self, lossless: bool = ..., near_lossless: _Optional[int] = ..., method: _Optional[int] = ...) -> None: ...
 
 class ProcessingReport(_message.Message):
     __slots__ = ("input", "output", "input_bytes", "output_bytes", "timings", "peak_memory_bytes", "warnings", "cache_hit", "passthrough", "trace_id", "compression_quality", "similarity", "warning_details")

@@ -1,0 +1,43 @@
+internal import CCodecs
+
+/// A color space with a profile of a few hundred bytes, to which an image's colors can be converted.
+package enum ColorTarget: Sendable, Hashable {
+  case srgb
+  /// The primaries of DCI-P3 with the white and the curve of sRGB.
+  case displayP3
+
+  /// An ICC profile that contains only what the format requires.
+  package var compactProfile: [UInt8] {
+    [UInt8](unsafeUninitializedCapacity: Int(CCODECS_COMPACT_PROFILE_BYTES)) { buffer, count in
+      count = buffer.baseAddress.map { ccodecs_compact_profile(handle, $0) } ?? 0
+    }
+  }
+
+  var handle: ccodecs_color_target {
+    switch self {
+    case .srgb: CCODECS_TARGET_SRGB
+    case .displayP3: CCODECS_TARGET_DISPLAY_P3
+    }
+  }
+}
+
+/// Operations on ICC profiles.
+package enum ColorProfile {
+  /// Converts an sRGB color to the colors of an RGB profile.
+  /// - Parameters:
+  ///   - color: Red, green and blue.
+  ///   - profile: The profile, which may be malformed.
+  ///   - budget: The budget of the image, which is charged during the call.
+  /// - Returns: Red, green and blue; `color` itself if the profile does not define this direction.
+  package static func convert(_ color: [UInt8], to profile: [UInt8], budget: ImageBudget) -> [UInt8] {
+    precondition(color.count == 3, "a color has three channels")
+    var converted = color
+    profile.withUnsafeBufferPointer { profile in
+      converted.withUnsafeMutableBufferPointer { color in
+        guard let bytes = profile.baseAddress, let channels = color.baseAddress else { return }
+        _ = ccodecs_profile_convert_color(bytes, profile.count, channels, budget.account)
+      }
+    }
+    return converted
+  }
+}

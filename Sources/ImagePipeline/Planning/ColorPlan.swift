@@ -1,0 +1,91 @@
+internal import ImageCodecs
+
+/// The color space of a rendition, and how the image's colors get there.
+struct ColorPlan: Sendable, Hashable {
+  /// The color space to which colors are converted; `nil` if they remain as they are.
+  let target: ColorTarget?
+  /// The color space of the rows that are filtered and encoded.
+  let gamut: ImageHeader.Gamut
+
+  /// Chooses the color space that the result can have and that is the closest to the requested one.
+  /// - `format`: the format of the result.
+  /// - `changesPixels`: whether gray may become color.
+  init(
+    _ header: ImageHeader, configuration: ProcessingConfiguration, format: ImageFormat, changesPixels: Bool
+  ) {
+    let srgb: ColorTarget? = header.profileByteCount == 0 ? nil : .srgb
+    let canContainProfile = format.traits.output?.containsProfiles ?? false
+    switch configuration.colorSpace ?? .srgb {
+    case .keep where canContainProfile && Self.canKeep(header, format: format, changesPixels: changesPixels):
+      (target, gamut) = (nil, header.gamut)
+    case .displayP3 where canContainProfile:
+      // The neutral colors of sRGB and Display P3 have the same values.
+      target = header.gamut == .displayP3 ? nil : header.colorSpace == .gray ? srgb : .displayP3
+      gamut = .displayP3
+    case .srgb, .keep, .displayP3: (target, gamut) = (srgb, .srgb)
+    }
+  }
+
+  /// Whether rows of the result can have the colors of the image.
+  private static func canKeep(_ header: ImageHeader, format: ImageFormat, changesPixels: Bool) -> Bool {
+    switch header.gamut {
+    case .srgb, .taggedSRGB, .displayP3: true
+    // 8 bits are too few for these curves.
+    case .hdr: false
+    // A profile is for gray, RGB or CMYK, and results are not CMYK.
+    case .other:
+      switch header.colorSpace {
+      case .gray: !header.hasAlpha && !changesPixels && format.takes(.gray8)
+      case .ycbcr, .rgb: true
+      case .cmyk, .ycck: false
+      }
+    }
+  }
+
+  /// Returns the profile that the result contains; empty for none, which means sRGB.
+  /// - `image`: the profile of the image.
+  /// - `format`: the input format of the encoder.
+  func profile(ofImage image: [UInt8], format: PixelFormat) -> [UInt8] {
+    switch gamut {
+    case .srgb, .hdr: []
+    case .taggedSRGB: format == .gray8 ? [] : ColorTarget.srgb.compactProfile
+    case .displayP3: format == .gray8 ? [] : ColorTarget.displayP3.compactProfile
+    case .other: image
+    }
+  }
+
+  /// An upper bound of the bytes that the conversion charges; 0 without a conversion.
+  func conversionByteCount(_ header: ImageHeader) -> Int {
+    switch target {
+    case nil: 0
+    case .srgb: header.conversionByteCount
+    case .displayP3: max(header.conversionByteCount, ColorConversion.estimatedByteCountFromSRGB)
+    }
+  }
+}
+
+/// The colors of an image, for the plans of its renditions.
+struct ImageColors {
+  /// The profile of the image, if a rendition contains it; otherwise empty.
+  let profile: [UInt8]
+  let budget: ImageBudget
+
+  /// Returns an sRGB color as the samples of rows with `profile`.
+  func converted(_ color: Color, to profile: [UInt8]) -> Color {
+    guard !profile.isEmpty, color != .white else { return color }
+    let channels = ColorProfile.convert([color.red, color.green, color.blue], to: profile, budget: budget)
+    return Color(red: channels[0], green: channels[1], blue: channels[2])
+  }
+}
+
+extension ImageHeader.Gamut {
+  /// The name in reports.
+  var name: String {
+    switch self {
+    case .srgb, .taggedSRGB: "srgb"
+    case .displayP3: "display_p3"
+    case .other: "other"
+    case .hdr: "hdr"
+    }
+  }
+}
