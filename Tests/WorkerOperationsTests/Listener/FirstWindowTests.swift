@@ -68,7 +68,7 @@ struct FirstWindowTests {
 
   @Test("a connection of which a message waits may send little with further calls")
   func wait() async throws {
-    let account = Account()
+    let account = MessageAccount()
     try await serveHealth(limits(account)) { server in
       let connection = try RawConnection(port: server.port)
       #expect(connection.firstWindow == 64 << 10)
