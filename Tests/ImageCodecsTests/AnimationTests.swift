@@ -73,11 +73,13 @@ struct AnimationTests {
   }
 
   /// Encodes frames of RGBA with one duration each, in hundredths of a second.
+  /// - `quality`: That of a lossy WebP; `nil` for a lossless one.
   private func encoded(
-    _ frames: [[UInt8]], durations: [Int], width: Int, height: Int, as format: ImageFormat
+    _ frames: [[UInt8]], durations: [Int], width: Int, height: Int, as format: ImageFormat, quality: Int? = nil
   ) throws -> (bytes: [UInt8], frameCount: Int) {
-    var options = EncoderOptions(format: format, width: width, height: height, pixelFormat: .rgba8, quality: 100)
-    options.webp.isLossless = true
+    var options = EncoderOptions(
+      format: format, width: width, height: height, pixelFormat: .rgba8, quality: quality ?? 100)
+    options.webp.isLossless = quality == nil
     options.hasFrames = true
     let budget = ImageBudget(limit: Int(try options.estimatedByteCount()))
     var encoder = try Encoder(options: options, budget: budget)
@@ -139,6 +141,54 @@ struct AnimationTests {
     let (still, count) = try encoded([one, one], durations: [5, 6], width: 2, height: 2, as: format)
     #expect(count == 1 && !still.contains([UInt8]("acTL".utf8)))
     #expect(try Pixels.decode(still, frames: (0, 0)).frameBytes == [one])
+  }
+
+  /// The flags of each frame of a WebP.
+  private func flags(_ webp: [UInt8]) -> [UInt8] {
+    webp.indices.dropLast(23).filter { Array(webp[$0..<$0 + 4]) == [UInt8]("ANMF".utf8) }.map { webp[$0 + 23] }
+  }
+
+  @Test("pixels of a lossless WebP that did not change are left out, and frames stay exact", arguments: [255, 128])
+  func keptPixels(alpha: UInt8) throws {
+    var generator = SeededGenerator(seed: 4)
+    let noise = (0..<60 * 40).flatMap { _ in (0..<3).map { _ in UInt8.random(in: 0...255, using: &generator) } + [alpha]
+    }
+    let frames = (0..<4).map { index in
+      var frame = noise
+      // Two corners, so that most of the rectangle did not change.
+      frame.replaceSubrange(0..<4, with: [UInt8(index), 2, 3, alpha])
+      frame.replaceSubrange(frame.count - 4..<frame.count, with: [1, UInt8(index), 3, alpha])
+      return frame
+    }
+    let (bytes, count) = try encoded(frames, durations: [5, 5, 5, 5], width: 60, height: 40, as: .webp)
+    #expect(try count == 4 && Pixels.decode(bytes, frames: (0, 0)).frameBytes == frames)
+    // Blending would show what is below a new pixel that is not opaque.
+    #expect(flags(bytes) == (alpha == 255 ? [2, 0, 0, 0] : [2, 2, 2, 2]))
+    #expect(bytes.count < (alpha == 255 ? 2 : 5) * noise.count)
+  }
+
+  @Test("what a lossy WebP leaves out does not add up", arguments: [90, 50])
+  func keptBlocks(quality: Int) throws {
+    let (width, height) = (64, 48)
+    // A square moves over a pattern that slowly becomes brighter.
+    let frames = (0..<50).map { index in
+      (0..<width * height).flatMap { place -> [UInt8] in
+        let (x, y) = (place % width, place / width)
+        let level = UInt8(40 + index * 2 + (x / 8 + y / 8) % 3 * 8)
+        return (index..<index + 8).contains(x) && (8..<16).contains(y)
+          ? [240, 40, 40, 255] : [level, level, level, 255]
+      }
+    }
+    let durations = frames.map { _ in 4 }
+    let (bytes, _) = try encoded(
+      frames, durations: durations, width: width, height: height, as: .webp, quality: quality)
+    let found = try Pixels.decode(bytes, frames: (0, 0)).frameBytes
+    try #require(found.count == frames.count)
+    for (ours, theirs) in zip(found, frames) {
+      let sum = zip(ours, theirs).reduce(0) { $0 + abs(Int($1.0) - Int($1.1)) }
+      #expect(Double(sum) / Double(ours.count) < 6)
+    }
+    #expect(quality == 90 || flags(bytes).contains(0))
   }
 
   @Test("an encoder without frames in its options refuses a second one")

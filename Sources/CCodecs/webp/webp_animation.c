@@ -3,6 +3,7 @@
 // Source: WebP Container Specification, "Animation".
 
 #include "webp_encoder.h"
+#include "webp_kept.h"
 
 #include <math.h>
 #include <string.h>
@@ -20,9 +21,10 @@ uint64_t ccodecs_webp_animation_estimate(const ccodecs_encode_options *options) 
   return ccodecs_animation_estimate(options);
 }
 
-/// Compresses a part of a canvas, which becomes the output.
-static ccodecs_status compress_part(webp_encoder *e, const uint8_t *canvas, ccodecs_rectangle part) {
+/// Compresses a part of a canvas, which becomes the output. `is_blended` leaves out what the frame before it shows.
+static ccodecs_status compress_part(webp_encoder *e, const uint8_t *canvas, ccodecs_rectangle part, bool is_blended) {
   e->pending_part = part;
+  e->is_pending_blended = is_blended;
   e->image.use_argb = 1; // a lossy encoding converts the image
   e->image.width = (int)part.width;
   e->image.height = (int)part.height;
@@ -31,6 +33,9 @@ static ccodecs_status compress_part(webp_encoder *e, const uint8_t *canvas, ccod
   }
   const size_t stride = e->canvases.row_bytes;
   ccodecs_webp_import(e, canvas + part.top * stride + part.left * e->canvases.pixel_bytes, stride, 0, part.height);
+  if (is_blended) {
+    ccodecs_webp_keep(e, part);
+  }
   return ccodecs_webp_compress(e);
 }
 
@@ -58,7 +63,7 @@ static ccodecs_status spool_pending(webp_encoder *e, uint32_t milliseconds) {
   ccodecs_put_le24(body + 6, e->pending_part.width - 1);
   ccodecs_put_le24(body + 9, e->pending_part.height - 1);
   ccodecs_put_le24(body + 12, milliseconds);
-  body[15] = FLAG_NO_BLENDING; // and nothing is disposed of
+  body[15] = e->is_pending_blended ? 0 : FLAG_NO_BLENDING; // and nothing is disposed of
   e->base.stored_frames++;
   ccodecs_status status = ccodecs_encoder_spool(&e->base, head, sizeof head);
   status = status == CCODECS_OK ? ccodecs_encoder_spool(&e->base, image, count) : status;
@@ -92,7 +97,7 @@ static ccodecs_status flush_pending(webp_encoder *e, const uint8_t *canvas) {
     left -= milliseconds;
     status = spool_pending(e, milliseconds);
     if (status == CCODECS_OK && left > 0) {
-      status = compress_part(e, canvas, (ccodecs_rectangle){.width = 1, .height = 1});
+      status = compress_part(e, canvas, (ccodecs_rectangle){.width = 1, .height = 1}, false);
     }
   } while (status == CCODECS_OK && left > 0);
   return status;
@@ -110,7 +115,8 @@ static ccodecs_rectangle even_part(ccodecs_rectangle part) {
 ccodecs_status ccodecs_webp_end_frame(webp_encoder *e) {
   const ccodecs_encode_options *options = &e->base.options;
   ccodecs_rectangle part = {.width = options->width, .height = options->height};
-  if (e->has_pending) {
+  const bool is_first = !e->has_pending;
+  if (!is_first) {
     part = ccodecs_canvases_changes(&e->canvases, options);
     if (part.width == 0 && ccodecs_frame_can_extend(&e->pending, &e->base.frame)) {
       e->pending.duration += e->base.frame.duration;
@@ -119,7 +125,8 @@ ccodecs_status ccodecs_webp_end_frame(webp_encoder *e) {
     part = even_part(part);
   }
   ccodecs_status status = flush_pending(e, e->canvases.previous);
-  status = status == CCODECS_OK ? compress_part(e, e->canvases.current, part) : status;
+  const bool is_blended = !is_first && ccodecs_webp_can_keep(e, part);
+  status = status == CCODECS_OK ? compress_part(e, e->canvases.current, part, is_blended) : status;
   e->pending = e->base.frame;
   e->has_pending = true;
   ccodecs_canvases_advance(&e->canvases);

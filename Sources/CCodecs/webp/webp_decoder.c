@@ -110,6 +110,8 @@ static ccodecs_status describe(webp_decoder *d, const WebPBitstreamFeatures *fea
     return ccodecs_decoder_fail(&d->base, CCODECS_NO_MEMORY, "no room for the WebP's metadata");
   }
   if (d->is_animated) {
+    // A window may have contained more bytes than the file.
+    d->file.count = d->file_bytes < d->file.count ? (size_t)d->file_bytes : d->file.count;
     ccodecs_webp_describe_frames(d);
   }
   return CCODECS_OK;
@@ -202,7 +204,7 @@ static ccodecs_status estimate(
     const ccodecs_decoder *base, const ccodecs_decode_options *options, uint64_t *byte_count) {
   (void)options;
   const webp_decoder *d = (const webp_decoder *)base;
-  // The canvas, and a copy of the first frame's bytes.
+  // The canvas, and a frame that is blended with it.
   const uint64_t canvas =
       d->is_animated ? (uint64_t)base->header.width * base->header.height * 4 + ccodecs_webp_frames_estimate(d) : 0;
   // If the image is close to a single color, the smallest slice of bytes contains more rows than a window has room for.

@@ -39,35 +39,31 @@ ccodecs_status ccodecs_webp_select_frames(ccodecs_decoder *base, int64_t first, 
 
 uint64_t ccodecs_webp_frames_estimate(const webp_decoder *d) {
   const bool is_first = d->base.first_frame == 0 && d->base.selected_frames == 1;
-  const uint64_t blended = is_first ? 0 : (uint64_t)d->base.header.width * d->base.header.height * 4 + 128;
-  return blended + d->file_bytes + 1024; // and a copy of a frame's bytes
+  return is_first ? 0 : (uint64_t)d->base.header.width * d->base.header.height * 4 + 128; // a frame that is blended
 }
 
-/// Wraps a frame's image as a WebP file of its own: a RIFF header and, for alpha, a VP8X chunk before its chunks.
-static ccodecs_status wrap_frame(webp_decoder *d, const uint8_t *chunks, uint32_t count, ccodecs_bytes *file) {
-  uint8_t header[RIFF_HEADER_BYTES + CHUNK_HEADER_BYTES + EXTENSION_BYTES];
-  const bool has_alpha = count >= 4 && ccodecs_riff_is_type(chunks, "ALPH");
-  const uint32_t header_bytes = has_alpha ? sizeof header : RIFF_HEADER_BYTES;
-  ccodecs_riff_put_header(header, header_bytes + count);
-  ccodecs_webp_put_extension(header + RIFF_HEADER_BYTES, FLAG_ALPHA, d->base.frame.width, d->base.frame.height);
-  if (!ccodecs_bytes_append(file, header, header_bytes, d->base.budget) ||
-      !ccodecs_bytes_append(file, chunks, count, d->base.budget)) {
-    return CCODECS_NO_MEMORY;
-  }
-  return CCODECS_OK;
+/// The chunks of a frame's image, which libwebp decodes without a RIFF header.
+typedef struct frame_chunks {
+  const uint8_t *bytes;
+  size_t count;
+} frame_chunks;
+
+/// Returns whether the first chunk is one of an image: libwebp would also accept a file, or data without a chunk.
+static bool is_image(frame_chunks image) {
+  return ccodecs_riff_is_type(image.bytes, "VP8 ") || ccodecs_riff_is_type(image.bytes, "VP8L") ||
+         ccodecs_riff_is_type(image.bytes, "ALPH");
 }
 
-/// Decodes a file with one frame to `pixels`.
-static ccodecs_status decode_file(
-    webp_decoder *d, const ccodecs_bytes *file, uint8_t *pixels, size_t bytes, size_t stride) {
+/// Decodes a frame's image to `pixels`.
+static ccodecs_status decode_image(webp_decoder *d, frame_chunks image, uint8_t *pixels, size_t bytes, size_t stride) {
   const ccodecs_frame *frame = &d->base.frame;
   WebPBitstreamFeatures features;
-  const VP8StatusCode found = WebPGetFeatures(ccodecs_bytes_start(file), file->count, &features);
+  const VP8StatusCode found = WebPGetFeatures(image.bytes, image.count, &features);
   if (found != VP8_STATUS_OK) {
     return ccodecs_webp_fail(d, found);
   }
   const bool is_right = (uint32_t)features.width == frame->width && (uint32_t)features.height == frame->height;
-  return is_right && WebPDecodeRGBAInto(ccodecs_bytes_start(file), file->count, pixels, bytes, (int)stride) != NULL
+  return is_right && WebPDecodeRGBAInto(image.bytes, image.count, pixels, bytes, (int)stride) != NULL
              ? CCODECS_OK
              : ccodecs_webp_fail(d, VP8_STATUS_BITSTREAM_ERROR);
 }
@@ -99,19 +95,19 @@ static void blend_frame(webp_decoder *d, const uint8_t *pixels) {
 }
 
 /// Decodes a frame onto the canvas.
-static ccodecs_status draw(webp_decoder *d, const ccodecs_bytes *file, bool is_blended) {
+static ccodecs_status draw(webp_decoder *d, frame_chunks image, bool is_blended) {
   const ccodecs_frame *frame = &d->base.frame;
   const size_t canvas_bytes = d->row_bytes * d->base.header.height;
   const size_t offset = frame->top * d->row_bytes + (size_t)frame->left * 4;
   if (!is_blended) {
-    return decode_file(d, file, d->canvas + offset, canvas_bytes - offset, d->row_bytes);
+    return decode_image(d, image, d->canvas + offset, canvas_bytes - offset, d->row_bytes);
   }
   const size_t stride = (size_t)frame->width * 4;
   uint8_t *pixels = ccodecs_allocate(d->base.budget, stride * frame->height);
   if (pixels == NULL) {
     return CCODECS_NO_MEMORY;
   }
-  const ccodecs_status status = decode_file(d, file, pixels, stride * frame->height, stride);
+  const ccodecs_status status = decode_image(d, image, pixels, stride * frame->height, stride);
   if (status == CCODECS_OK) {
     blend_frame(d, pixels);
   }
@@ -145,12 +141,12 @@ static ccodecs_status compose_frame(webp_decoder *d) {
   // There is nothing below the first frame.
   const bool is_blended = (body[15] & FLAG_NO_BLENDING) == 0 && d->base.counted_frames > 0;
   d->is_cleared = (body[15] & FLAG_CLEARED) != 0;
-  ccodecs_status status = ccodecs_decoder_count_frame(&d->base, (uint64_t)frame->width * frame->height);
-  ccodecs_bytes file = {0};
-  status = status == CCODECS_OK ? wrap_frame(d, body + FRAME_BYTES, size - FRAME_BYTES, &file) : status;
-  status = status == CCODECS_OK ? draw(d, &file, is_blended) : status;
-  ccodecs_bytes_free(&file, d->base.budget);
-  return status;
+  const ccodecs_status status = ccodecs_decoder_count_frame(&d->base, (uint64_t)frame->width * frame->height);
+  const frame_chunks image = {.bytes = body + FRAME_BYTES, .count = size - FRAME_BYTES};
+  if (status == CCODECS_OK && !is_image(image)) {
+    return ccodecs_webp_fail(d, VP8_STATUS_BITSTREAM_ERROR);
+  }
+  return status == CCODECS_OK ? draw(d, image, is_blended) : status;
 }
 
 /// Prepares the canvas for the next frame.

@@ -1,0 +1,128 @@
+// The parts of a frame that an animated WebP need not store, because the frame before it shows them.
+//
+// They become transparent, and the frame is blended with the one before it: blocks of a lossy frame whose samples
+// differ little, pixels of a lossless one that are equal. A block that was not stored stays in the canvas as it was, so
+// that later frames are compared with what was stored last, and differences do not add up.
+
+#include "webp_kept.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+/// The side of a block of a lossy frame, in which libwebp makes transparent pixels of one color.
+static const uint32_t block_side = 8;
+
+/// The minimum share of pixels for which transparency is worth its bytes, as a divisor.
+enum { LOSSY_SHARE = 8, LOSSLESS_SHARE = 2 };
+
+/// Returns the maximum difference of samples that a frame does not store: half of what libwebp's own animation encoder
+/// tolerates.
+static int tolerance(const webp_encoder *e) {
+  const ccodecs_encode_options *options = &e->base.options;
+  return options->webp.is_lossless ? 0 : (int)(15 * (1 - sqrt(options->quality / 100.0)) + 0.5);
+}
+
+static uint8_t *pixel_at(const webp_encoder *e, uint8_t *canvas, uint32_t x, uint32_t y) {
+  return canvas + y * e->canvases.row_bytes + x * e->canvases.pixel_bytes;
+}
+
+/// Returns whether pixels differ by at most `most` in color and not in alpha.
+static bool are_alike(const uint8_t *a, const uint8_t *b, size_t pixel_bytes, int most) {
+  return abs(a[0] - b[0]) <= most && abs(a[1] - b[1]) <= most && abs(a[2] - b[2]) <= most &&
+         (pixel_bytes < 4 || a[3] == b[3]);
+}
+
+/// Returns whether the frame before it shows a block.
+static bool is_kept(const webp_encoder *e, ccodecs_rectangle block, int most) {
+  const size_t size = e->canvases.pixel_bytes;
+  for (uint32_t y = block.top; y < block.top + block.height; y++) {
+    const uint8_t *now = pixel_at(e, e->canvases.current, block.left, y);
+    const uint8_t *before = pixel_at(e, e->canvases.previous, block.left, y);
+    for (uint32_t x = 0; x < block.width; x++, now += size, before += size) {
+      if (!are_alike(now, before, size, most)) {
+        return false;
+      }
+    }
+  }
+  return true;
+}
+
+static bool is_opaque(const webp_encoder *e, ccodecs_rectangle block) {
+  for (uint32_t y = block.top; y < block.top + block.height && e->canvases.pixel_bytes == 4; y++) {
+    const uint8_t *now = pixel_at(e, e->canvases.current, block.left, y);
+    for (uint32_t x = 0; x < block.width; x++) {
+      if (now[4 * (size_t)x + 3] < 255) {
+        return false;
+      }
+    }
+  }
+  return true;
+}
+
+/// Returns the block of a part at an offset in it.
+static ccodecs_rectangle block_at(const webp_encoder *e, ccodecs_rectangle part, uint32_t x, uint32_t y) {
+  const uint32_t side = e->base.options.webp.is_lossless ? 1 : block_side;
+  const uint32_t right = part.width - x;
+  const uint32_t down = part.height - y;
+  return (ccodecs_rectangle){
+      .left = part.left + x,
+      .top = part.top + y,
+      .width = side < right ? side : right,
+      .height = side < down ? side : down,
+  };
+}
+
+bool ccodecs_webp_can_keep(const webp_encoder *e, ccodecs_rectangle part) {
+  const bool is_lossless = e->base.options.webp.is_lossless;
+  const uint32_t side = is_lossless ? 1 : block_side;
+  const int most = tolerance(e);
+  uint64_t kept = 0;
+  for (uint32_t y = 0; y < part.height; y += side) {
+    for (uint32_t x = 0; x < part.width; x += side) {
+      const ccodecs_rectangle block = block_at(e, part, x, y);
+      if (is_kept(e, block, most)) {
+        kept += (uint64_t)block.width * block.height;
+      } else if (!is_opaque(e, block)) { // blending would show what is below
+        return false;
+      }
+    }
+  }
+  return kept * (is_lossless ? LOSSLESS_SHARE : LOSSY_SHARE) >= (uint64_t)part.width * part.height;
+}
+
+/// Makes a block transparent, with its mean color, and the canvas' block that of the frame before.
+static void keep(webp_encoder *e, ccodecs_rectangle part, ccodecs_rectangle block) {
+  const size_t size = e->canvases.pixel_bytes;
+  uint32_t sums[3] = {0};
+  for (uint32_t y = block.top; y < block.top + block.height; y++) {
+    uint8_t *now = pixel_at(e, e->canvases.current, block.left, y);
+    memcpy(now, pixel_at(e, e->canvases.previous, block.left, y), block.width * size);
+    for (uint32_t x = 0; x < block.width; x++, now += size) {
+      for (int c = 0; c < 3; c++) {
+        sums[c] += now[c];
+      }
+    }
+  }
+  const uint32_t count = block.width * block.height;
+  const bool is_lossless = e->base.options.webp.is_lossless; // then one color for all is smallest
+  const uint32_t color = is_lossless ? 0 : sums[0] / count << 16 | sums[1] / count << 8 | sums[2] / count;
+  for (uint32_t y = 0; y < block.height; y++) {
+    uint32_t *argb = e->image.argb + (size_t)(block.top - part.top + y) * (size_t)e->image.argb_stride;
+    for (uint32_t x = 0; x < block.width; x++) {
+      argb[block.left - part.left + x] = color;
+    }
+  }
+}
+
+void ccodecs_webp_keep(webp_encoder *e, ccodecs_rectangle part) {
+  const uint32_t side = e->base.options.webp.is_lossless ? 1 : block_side;
+  const int most = tolerance(e);
+  for (uint32_t y = 0; y < part.height; y += side) {
+    for (uint32_t x = 0; x < part.width; x += side) {
+      const ccodecs_rectangle block = block_at(e, part, x, y);
+      if (is_kept(e, block, most)) {
+        keep(e, part, block);
+      }
+    }
+  }
+}
