@@ -19,9 +19,12 @@ struct FrameSelection: Sendable, Hashable {
   }
 
   /// Returns the frames that a configuration selects.
+  /// - `counted`: The number of frames of a GIF whose whole file is known; otherwise `nil`.
   /// - Throws: `invalidField` if the image lacks the first one, `unservedField` if its format has no decoder for it.
-  init(_ configuration: ProcessingConfiguration, of header: ImageHeader) throws(PipelineError) {
-    let index = configuration.frameIndex?.value ?? 0
+  init(
+    _ configuration: ProcessingConfiguration, of header: ImageHeader, counted: Int?
+  ) throws(PipelineError) {
+    let index = try Self.index(configuration.frameIndex?.value ?? 0, of: header, counted: counted)
     self.init(first: index, count: configuration.maxFrames ?? 1)
     if header.frameCount == 1 {
       guard index == 0 || index == -1 else {
@@ -34,7 +37,7 @@ struct FrameSelection: Sendable, Hashable {
         throw PipelineError(
           .unservedField,
           "frame_index is \(index), but a \(header.format.rawValue) does not specify the number of its frames; count from "
-            + "the first one", field: "frame_index")
+            + "the first one, or send the whole image in one message", field: "frame_index")
       }
     } else {
       let name = header.format.rawValue
@@ -50,6 +53,16 @@ struct FrameSelection: Sendable, Hashable {
       }
       self = .first
     }
+  }
+
+  /// Returns an index from the first frame on, as far as the number of frames is only known from counting them.
+  private static func index(_ index: Int, of header: ImageHeader, counted: Int?) throws(PipelineError) -> Int {
+    guard index < 0, header.hasFrames, header.frameCount == 0, let counted else { return index }
+    guard index + counted >= 0 else {
+      throw PipelineError(
+        .invalidField, "frame_index is \(index), but the image has \(counted) frames", field: "frame_index")
+    }
+    return index + counted
   }
 
   /// Checks that fields of a configuration can be used for results with several frames.
@@ -84,7 +97,7 @@ extension ImageReader {
     guard let header else { throw .unfinishedHeader }
     var selection: FrameSelection?
     for configuration in configurations {
-      var next = try FrameSelection(configuration, of: header)
+      var next = try FrameSelection(configuration, of: header, counted: countedFrames)
       if next != .first { try select(next) }
       if next.isAnimation, let header = self.header {
         let format = Plan.format(header: header, configuration: configuration, isAnimation: true)

@@ -20,6 +20,10 @@ package struct ImageReader: ~Copyable {
   ///
   /// It counts if it is set before the header is complete.
   package var lateOrientation: Int?
+  /// The number of frames that `GIFFrames` has counted in the whole file; `nil` if only a part is known.
+  ///
+  /// It is needed only for a frame that is counted from the end.
+  package var countedFrames: Int?
 
   /// Creates a reader for one image, with a memory budget of `limits.memory` bytes.
   package init(limits: ImageLimits) {
@@ -81,6 +85,14 @@ package struct ImageReader: ~Copyable {
   package static func lateOrientation(_ read: (_ offset: Int, _ byteCount: Int) -> [UInt8]) -> Int? {
     LateOrientation.find(read)?.rawValue
   }
+
+  /// Returns the number of frames of a GIF, whose header does not contain it.
+  /// - Parameter file: The whole file.
+  /// - Returns: `nil` if the file is no complete GIF.
+  package static func frameCount(of file: RawSpan) -> Int? { GIFFrames.count(in: file) }
+
+  /// As `frameCount(of:)`, for a file of which only parts are read; see `GIFFrames.count`.
+  package static func frameCount(_ read: (_ offset: Int, _ byteCount: Int) -> [UInt8]) -> Int? { GIFFrames.count(read) }
 
   /// The number of bytes that the reader has allocated from the image's budget.
   package var bufferedByteCount: Int { budget.used }

@@ -16,8 +16,10 @@ struct Inspection {
     let channel = environment.makeChannel(for: caller, cancellation, isPreview: false)
     let work = ImageWork(channel, memory: environment.memory)
     try await work.channel.prepare()
+    let results = WorkRequest.Planning.Results.renditions([configuration])
     let planning = WorkRequest.Planning(
-      results: .renditions([configuration]), lateOrientation: ImageReader.lateOrientation(of: bytes.bytes))
+      results: results, lateOrientation: ImageReader.lateOrientation(of: bytes.bytes),
+      countedFrames: results.countsFromEnd ? ImageReader.frameCount(of: bytes.bytes) : nil)
     let plan: PlannedImage
     var rest = bytes
     do throws(PipelineError) {

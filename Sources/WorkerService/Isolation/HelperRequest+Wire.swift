@@ -85,6 +85,7 @@ extension WorkRequest.Planning {
     writer.varint(4, admittedByteCount)
     for id in renditionIDs { writer.string(5, id, isPresent: true) }
     if let lateOrientation { writer.varint(6, UInt64(lateOrientation), isPresent: true) }
+    if let countedFrames { writer.varint(7, UInt64(countedFrames), isPresent: true) }
   }
 
   fileprivate init?(_ message: WireMessage, last: inout EncodedConfiguration?) {
@@ -100,6 +101,7 @@ extension WorkRequest.Planning {
     admittedByteCount = message.integer(4)
     renditionIDs = message.texts(5)
     lateOrientation = message.has(6) ? message.count(6) : nil
+    countedFrames = message.has(7) ? message.count(7) : nil
   }
 }
 

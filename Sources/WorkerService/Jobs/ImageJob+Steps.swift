@@ -68,9 +68,10 @@ extension ImageJob {
     let (bytes, isLast) = input.current
     let following = input.isLastChunk ? UInt64(input.chunk.count - bytes.count) : nil
     var spare = reserveSpare()
+    let results = WorkRequest.Planning.Results.renditions(madeRenditions.map(\.configuration))
     let planning = WorkRequest.Planning(
-      results: .renditions(madeRenditions.map(\.configuration)), followingByteCount: following,
-      lateOrientation: worked { lateOrientation },
+      results: results, followingByteCount: following, lateOrientation: worked { lateOrientation },
+      countedFrames: results.countsFromEnd ? worked { countedFrames } : nil,
       admittedByteCount: spare == nil ? 0 : UInt64(ImageWork.spareByteCount), renditionIDs: renditionIDs)
     let consumed = try worked { () throws(PipelineError) in
       try work.readHeader(bytes.bytes, isLast: isLast, planning, spare: spare.take())

@@ -22,6 +22,8 @@ final class ImageJob {
   let input: ImageInput
   /// See `ImageSource.lateOrientation`.
   private(set) lazy var lateOrientation = input.source.lateOrientation
+  /// See `ImageSource.frameCount`; needed for a frame that is counted from the end.
+  private(set) lazy var countedFrames = input.source.frameCount
   let work: ImageWork
   var clock = JobClock()
 

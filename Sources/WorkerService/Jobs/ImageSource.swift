@@ -32,6 +32,8 @@ extension ImageSource {
   /// That of an upload is unknown, however fast it arrives, so that results do not depend on time. The bytes are searched
   /// each time.
   var lateOrientation: Int? { whole.flatMap { ImageReader.lateOrientation(of: $0.bytes) } }
+  /// The number of frames of a GIF that arrived in one message; see `lateOrientation`.
+  var frameCount: Int? { whole.flatMap { ImageReader.frameCount(of: $0.bytes) } }
   func makeRoom(after error: PipelineError) -> Bool { false }
 }
 

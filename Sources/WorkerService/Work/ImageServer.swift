@@ -72,6 +72,7 @@ package final class ImageServer {
   private func readHeader(_ bytes: RawSpan, isLast: Bool, _ planning: WorkRequest.Planning) throws(PipelineError) {
     guard case .reading(var reader) = takePhase() else { throw .outOfOrder }
     reader.lateOrientation = planning.lateOrientation
+    reader.countedFrames = planning.countedFrames
     var consumed = 0
     repeat {
       let window = bytes.extracting(droppingFirst: consumed).extracting(first: Self.windowByteCount)

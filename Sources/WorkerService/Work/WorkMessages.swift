@@ -22,6 +22,13 @@ package enum WorkRequest {
       /// A small preview of the configuration's result, with sides of at most `maxSide` pixels.
       case preview(ProcessingConfiguration, maxSide: Int)
 
+      /// Whether a result begins with a frame that is counted from the end.
+      package var countsFromEnd: Bool {
+        switch self {
+        case .renditions(let configurations): configurations.contains { ($0.frameIndex?.value ?? 0) < 0 }
+        case .preview(let configuration, _): (configuration.frameIndex?.value ?? 0) < 0
+        }
+      }
       /// The number of planned results.
       var count: Int {
         switch self {
@@ -37,6 +44,8 @@ package enum WorkRequest {
     package var followingByteCount: UInt64?
     /// The EXIF orientation behind the image data of a PNG whose whole file is known; `nil` if there is none.
     package var lateOrientation: Int?
+    /// The number of frames of a GIF whose whole file is known, if a frame is counted from the end; otherwise `nil`.
+    package var countedFrames: Int?
     /// The memory in bytes in which the image may be started at once; 0 if it must be admitted first.
     package var admittedByteCount: UInt64 = 0
     /// See `start`.
@@ -44,12 +53,13 @@ package enum WorkRequest {
 
     /// Creates a planning of results, by default those of an image that must be admitted before it starts.
     package init(
-      results: Results, followingByteCount: UInt64? = nil, lateOrientation: Int? = nil, admittedByteCount: UInt64 = 0,
-      renditionIDs: [String] = []
+      results: Results, followingByteCount: UInt64? = nil, lateOrientation: Int? = nil, countedFrames: Int? = nil,
+      admittedByteCount: UInt64 = 0, renditionIDs: [String] = []
     ) {
       self.results = results
       self.followingByteCount = followingByteCount
       self.lateOrientation = lateOrientation
+      self.countedFrames = countedFrames
       self.admittedByteCount = admittedByteCount
       self.renditionIDs = renditionIDs
     }

@@ -81,7 +81,9 @@ struct ImageFile: Sendable {
   }
 
   private static func plan(_ request: Request, _ server: ImageServer, _ window: inout Window) throws -> ImagePlan {
-    let planning = WorkRequest.Planning(results: request.results, lateOrientation: window.lateOrientation)
+    let planning = WorkRequest.Planning(
+      results: request.results, lateOrientation: window.lateOrientation,
+      countedFrames: request.results.countsFromEnd ? window.countFrames() : nil)
     while true {
       _ = try serve(.readHeader(planning), server, &window) { _, _ in }
       if let plan = server.plan { return plan }
@@ -93,16 +95,23 @@ struct ImageFile: Sendable {
   private func withWindows<Result>(
     _ read: @escaping (StandardInput, Int) throws -> [UInt8], _ body: (inout Window) throws -> Result
   ) throws -> Result {
-    func run(lateOrientation: Int? = nil, _ read: @escaping () throws -> [UInt8]) throws -> Result {
-      var window = Window(lateOrientation: lateOrientation, read)
+    func run(
+      lateOrientation: Int? = nil, countFrames: @escaping () -> Int? = { nil }, _ read: @escaping () throws -> [UInt8]
+    ) throws -> Result {
+      var window = Window(lateOrientation: lateOrientation, countFrames: countFrames, read)
       try window.advance()
       return try body(&window)
     }
     if let input { return try run { try read(input, Self.windowByteCount) } }
     let file = try FileDescriptor.open(path, .readOnly)
     return try file.closeAfter {
-      let late = ImageReader.lateOrientation { (try? FileSystem.readPart(of: file, at: $0, byteCount: $1)) ?? [] }
-      return try run(lateOrientation: late) { try FileSystem.readPart(of: file, byteCount: Self.windowByteCount) }
+      func part(_ offset: Int, _ byteCount: Int) -> [UInt8] {
+        (try? FileSystem.readPart(of: file, at: offset, byteCount: byteCount)) ?? []
+      }
+      let late = ImageReader.lateOrientation(part)
+      return try run(lateOrientation: late, countFrames: { ImageReader.frameCount(part) }) {
+        try FileSystem.readPart(of: file, byteCount: Self.windowByteCount)
+      }
     }
   }
 
@@ -117,10 +126,13 @@ struct ImageFile: Sendable {
     private var next: [UInt8]?
     /// The EXIF orientation behind the image data of a PNG; `nil` if there is none, or standard input is read.
     let lateOrientation: Int?
+    /// Counts the frames of a GIF; returns `nil` for other formats, and if standard input is read.
+    let countFrames: () -> Int?
 
     /// - `read`: reads the next bytes; none at the end.
-    init(lateOrientation: Int?, _ read: @escaping () throws -> [UInt8]) {
+    init(lateOrientation: Int?, countFrames: @escaping () -> Int?, _ read: @escaping () throws -> [UInt8]) {
       self.lateOrientation = lateOrientation
+      self.countFrames = countFrames
       self.read = read
     }
 

@@ -96,9 +96,11 @@ final class PreviewJob {
     switch phase {
     case .readingHeader(let work):
       try work.channel.prepareNow()
+      let results = WorkRequest.Planning.Results.preview(
+        rendition.configuration, maxSide: environment.maxPreviewSide)
       let planning = WorkRequest.Planning(
-        results: .preview(rendition.configuration, maxSide: environment.maxPreviewSide),
-        lateOrientation: lateOrientation)
+        results: results, lateOrientation: lateOrientation,
+        countedFrames: results.countsFromEnd ? source.frameCount : nil)
       let (bytes, isLast) = window(of: work)
       consume(try work.readHeader(bytes.bytes, isLast: isLast, planning))
       try work.chargeBuffered()

@@ -1,0 +1,35 @@
+import ImageCodecs
+import ImagePipeline
+import TestSupport
+import Testing
+
+@Suite("Frames counted from the end")
+struct FrameFromEndTests {
+  @Test("a frame of a GIF counts from the end if the whole file is known", arguments: 1...8 as ClosedRange<UInt64>)
+  func fromTheEnd(seed: UInt64) throws {
+    var generator = SeededGenerator(seed: seed)
+    var file = GIFAnimation.random(&generator, frameCount: 4).bytes
+    file.insert(contentsOf: [0x21, 0xFE, 3, 0x61, 0x62, 0x63, 0, 0], at: 37)  // a comment, and a stray terminator
+    #expect(ImageReader.frameCount(of: file.span.bytes) == 4)
+    for count in 0..<file.count where seed == 1 {
+      #expect(ImageReader.frameCount(of: file.span.bytes.extracting(first: count)) == nil)
+    }
+    func frame(_ index: Int) throws(PipelineError) -> [UInt8] {
+      var reader = ImageReader(limits: ImageLimits())
+      reader.countedFrames = ImageReader.frameCount(of: file.span.bytes)
+      let consumed = try reader.push(file.span.bytes, isLast: true).consumedByteCount
+      let plan = try reader.plan(ProcessingConfiguration(preferredFormat: .png, frameIndex: FrameIndex(index)))
+      var route = try ImageRoute(reader, plan: plan, cancellation: Cancellation())
+      var output: [UInt8] = []
+      _ = try route.push(file.span.bytes.extracting(droppingFirst: consumed), isLast: true) { output.append($0) }
+      return output
+    }
+    for index in 1...4 { #expect(try frame(-index) == frame(4 - index)) }
+    let error = #expect(throws: PipelineError.self) { _ = try frame(-5) }
+    #expect(error?.code == .invalidField && error?.field == "frame_index")
+    let unknown = #expect(throws: PipelineError.self) {
+      _ = try process(file, ProcessingConfiguration(frameIndex: FrameIndex(-1)))
+    }
+    #expect(unknown?.code == .unservedField && unknown?.field == "frame_index")
+  }
+}
