@@ -106,6 +106,7 @@ static const format_row rows[] = {
         .name = "gif",
         .signatures = {SIGNATURE("GIF87a"), SIGNATURE("GIF89a")},
         .create_decoder = ccodecs_gif_decoder_create,
+        .create_rewriter = ccodecs_gif_rewriter_create,
         .encoder =
             {
                 .create = ccodecs_gif_encoder_create,

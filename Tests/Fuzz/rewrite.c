@@ -57,8 +57,9 @@ typedef struct outcome {
   bool is_completed; ///< The file lacked its end, and may lack rows too.
 } outcome;
 
-/// Rewrites a file; `turn` is an EXIF orientation, which is applied if the rewriter supports it.
-static outcome rewrite(const uint8_t *bytes, size_t count, size_t window_bytes, uint8_t turn) {
+/// Rewrites a file; `turn` is an EXIF orientation, which is applied if the rewriter supports it. `is_animation` selects
+/// all frames.
+static outcome rewrite(const uint8_t *bytes, size_t count, size_t window_bytes, uint8_t turn, bool is_animation) {
   static const uint8_t exif[26] = "II*\0\x08\0\0\0\x01\0\x3B\x01\x02\0\x02\0\0\0A\0\0\0\0\0\0";
   uint8_t profile[CCODECS_COMPACT_PROFILE_BYTES];
   const size_t profile_count = ccodecs_compact_profile(CCODECS_TARGET_DISPLAY_P3, profile);
@@ -78,6 +79,9 @@ static outcome rewrite(const uint8_t *bytes, size_t count, size_t window_bytes, 
   next_window(&f);
   ccodecs_survey survey = {0};
   if (read_header(decoder, rewriter, &f)) {
+    if (is_animation && ccodecs_decoder_header(decoder)->has_frames) {
+      ccodecs_decoder_select_frames(decoder, 0, 0);
+    }
     ccodecs_rewriter_survey(rewriter, decoder, &survey);
     o.header = *ccodecs_decoder_header(decoder);
   }
@@ -111,17 +115,18 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count) {
   const size_t windows[8] = {SIZE_MAX, SIZE_MAX, 4096, 1000, 97, 7, 2, 1};
   const size_t window_bytes = windows[seed % (count < 1024 ? 8 : 4)];
   const uint8_t turn = (uint8_t)((seed >> 8) % 8 + 1);
-  outcome first = rewrite(bytes, count, window_bytes, turn);
-  outcome whole = rewrite(bytes, count, SIZE_MAX, turn);
+  const bool is_animation = (seed >> 16) % 2 == 0;
+  outcome first = rewrite(bytes, count, window_bytes, turn, is_animation);
+  outcome whole = rewrite(bytes, count, SIZE_MAX, turn, is_animation);
   check(first.status == whole.status && first.result.count == whole.result.count, "windows do not matter");
   check(
       first.result.count == 0 || memcmp(first.result.bytes, whole.result.bytes, first.result.count) == 0,
       "windows do not matter to the bytes");
   if (first.status == CCODECS_DONE && !first.is_completed) {
-    outcome again = rewrite(first.result.bytes, first.result.count, SIZE_MAX, 1);
+    outcome again = rewrite(first.result.bytes, first.result.count, SIZE_MAX, 1, is_animation);
     check(again.status == CCODECS_DONE, "a result can be passed on");
     check(again.header.orientation == 1 && !again.header.has_profile, "a result is upright and without a profile");
-    outcome last = rewrite(again.result.bytes, again.result.count, SIZE_MAX, 1);
+    outcome last = rewrite(again.result.bytes, again.result.count, SIZE_MAX, 1, is_animation);
     check(
         last.status == CCODECS_DONE && last.result.count == again.result.count &&
             memcmp(last.result.bytes, again.result.bytes, last.result.count) == 0,

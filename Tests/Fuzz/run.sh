@@ -31,6 +31,7 @@ ico ICO ico
 rewrite-jpeg JPEG jpg jpeg mpo
 rewrite-png PNG png
 rewrite-webp WEBP webp
+rewrite-gif GIF gif
 palette UNKNOWN palette"
 libraries="lcms2 libisal libjpeg libwebp zlib"
 flags="-std=c11 -g -O1 -fno-omit-frame-pointer -ISources/CCodecs -ISources/CCodecs/include -ISources/CInstructions/include"

@@ -172,7 +172,7 @@ struct AnimationPipelineTests {
   func exactGIF(seed: UInt64) throws {
     var generator = SeededGenerator(seed: seed)
     let animation = GIFAnimation.random(&generator, frameCount: Int.random(in: 2...6, using: &generator))
-    let configuration = ProcessingConfiguration(maxFrames: 0)
+    let configuration = ProcessingConfiguration(alwaysEncode: true, maxFrames: 0)
     let (bytes, report) = try process(animation.bytes, configuration, windowByteCount: 30)
     #expect(report.output.format == "gif" && report.messages == [])
     let before = try Pixels.decode(animation.bytes, frames: (0, 0))
@@ -208,7 +208,7 @@ struct AnimationPipelineTests {
     let bytes = GIFAnimation(width: 40, height: 40, frames: frames).bytes
     var reader = ImageReader(limits: ImageLimits())
     let consumed = try reader.push(bytes.span.bytes, isLast: false).consumedByteCount
-    let plan = try reader.plan(ProcessingConfiguration(maxFrames: 0))
+    let plan = try reader.plan(ProcessingConfiguration(alwaysEncode: true, maxFrames: 0))
     var route = try ImageRoute(reader, plan: plan, cancellation: Cancellation())
     var count = 0
     _ = try route.push(bytes.span.bytes.extracting(consumed..<bytes.count / 2), isLast: false) { count += $0.byteCount }

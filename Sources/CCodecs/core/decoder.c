@@ -130,6 +130,10 @@ ccodecs_status ccodecs_decoder_count_frame(ccodecs_decoder *decoder, uint64_t pi
   return CCODECS_OK;
 }
 
+bool ccodecs_decoder_selects_all(const ccodecs_decoder *decoder) {
+  return decoder->header.has_frames && decoder->first_frame == 0 && decoder->selected_frames == 0;
+}
+
 ccodecs_status ccodecs_decoder_lack_frame(ccodecs_decoder *decoder) {
   return ccodecs_decoder_fail(
       decoder, CCODECS_NO_FRAME, "frame_index is %u, but the image has %u frames", decoder->first_frame,

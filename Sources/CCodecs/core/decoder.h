@@ -93,6 +93,9 @@ ccodecs_status ccodecs_decoder_check_limits(ccodecs_decoder *decoder);
 /// those of the frame; those of the canvas count if they are more. Returns CCODECS_OK or records the failure.
 ccodecs_status ccodecs_decoder_count_frame(ccodecs_decoder *decoder, uint64_t pixels);
 
+/// Returns whether all frames of an animation are selected.
+bool ccodecs_decoder_selects_all(const ccodecs_decoder *decoder);
+
 /// Records that the animation has fewer frames than the selection needs. Returns CCODECS_NO_FRAME.
 ccodecs_status ccodecs_decoder_lack_frame(ccodecs_decoder *decoder);
 

@@ -639,9 +639,10 @@ void ccodecs_jpeg_sample_destroy(ccodecs_jpeg_sample *sample);
 ///
 /// The rewriter checks the structure of markers, chunks and compressed data, and copies what a decoder needs. From a
 /// JPEG it keeps tables, frame and scans, and writes its own JFIF segment; from a PNG it keeps IHDR, PLTE, tRNS, IDAT
-/// and IEND; from a WebP the image and its alpha. It does not read bytes after the image. It does not parse compressed
-/// data: damage inside is detected only by a PNG's CRCs or a JPEG's restart markers. A caller that delivers the result
-/// decodes it at the same time.
+/// and IEND; from a WebP the image and its alpha; if all frames of an animation are selected, also what stores and
+/// times them, from a GIF as well. It does not read bytes after the image. It does not parse compressed data: damage
+/// inside is detected only by a PNG's CRCs or a JPEG's restart markers. A caller that delivers the result decodes it at
+/// the same time.
 ///
 /// The legal order of calls is create; note, with all bytes that the image's decoder consumed until its header was
 /// complete; survey; start, with that decoder; read until CCODECS_DONE; destroy. Destroy is legal at any point. A
@@ -652,7 +653,7 @@ typedef struct ccodecs_rewriter ccodecs_rewriter;
 /// The operations that a rewriter supports for an image, and properties of its compression.
 typedef struct ccodecs_survey {
   bool can_copy;        ///< The image can be copied.
-  bool is_lossless;     ///< The image is a PNG or a lossless WebP.
+  bool is_lossless;     ///< The image is a PNG, a GIF or a lossless WebP.
   bool has_fine_chroma; ///< JPEG whose chroma planes have more than half of the luma plane's columns or rows.
   /// The minimum quality, 1 to 100, at which this module's encoder would quantise no more coarsely. It is derived from
   /// the sums of a JPEG's quantisation tables, or from the mean quantiser of a WebP's segments.
@@ -679,8 +680,8 @@ typedef struct ccodecs_piece {
   size_t count;
 } ccodecs_piece;
 
-/// Creates a rewriter for JPEG, PNG or WebP. Returns CCODECS_UNSUPPORTED for other formats, CCODECS_NO_MEMORY if the
-/// budget is exhausted. `limits` is copied; `budget` is borrowed until destroy.
+/// Creates a rewriter for JPEG, PNG, WebP or GIF. Returns CCODECS_UNSUPPORTED for other formats, CCODECS_NO_MEMORY if
+/// the budget is exhausted. `limits` is copied; `budget` is borrowed until destroy.
 ccodecs_status ccodecs_rewriter_create(
     ccodecs_format format, const ccodecs_limits *limits, ccodecs_budget *budget, ccodecs_rewriter **rewriter);
 

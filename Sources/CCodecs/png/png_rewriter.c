@@ -1,5 +1,5 @@
 // The PNG rewriter, which keeps only the chunks that a decoder needs, IHDR, PLTE, tRNS, IDAT and IEND, and checks their
-// CRCs.
+// CRCs. Of an animation of which all frames are selected, it also keeps acTL, fcTL and fdAT.
 //
 // It validates chunks like the decoder (png_decoder.c) and rejects the same files. It drops the ancillary chunks that
 // the decoder ignores and those that only describe the image. The bytes of IDAT are copied as they arrive. Without
@@ -10,7 +10,7 @@
 #include "png_chunk.h"
 #include "png_format.h"
 
-enum { MAX_BODY_BYTES = 256 * 3 };
+enum { MAX_BODY_BYTES = 256 * 3, MAX_CONTROL_BYTES = 4096 };
 
 /// Deflate's maximum expansion ratio: 258 bytes from two bits, one for the length and one for the distance.
 static const uint64_t max_expansion = 1032;
@@ -23,6 +23,7 @@ typedef enum png_use {
   USE_CHECK, ///< Dropped, but its CRC must be correct.
   USE_READ,  ///< Read as far as it fits in the buffer, and dropped.
   USE_HOLD,  ///< Buffered, and emitted once its CRC is verified.
+  USE_KEEP,  ///< Buffered, and kept in `control` once its CRC is verified.
   USE_PASS,  ///< Emitted as it arrives.
 } png_use;
 
@@ -48,6 +49,9 @@ typedef struct png_rewriter {
   uint32_t palette_count;
   uint64_t row_bytes; ///< Size of all stored rows, including filter bytes.
   uint64_t data_bytes;
+  ccodecs_bytes control; ///< Chunks of an animation that precede IDAT, until it is known whether they are copied.
+  bool is_bad_animation; ///< They are damaged, or too many.
+  bool copies_frames;
 } png_rewriter;
 
 static ccodecs_status corrupt(png_rewriter *p, const char *reason) {
@@ -78,6 +82,22 @@ static bool is_transparency_used(const png_rewriter *p, uint32_t count) {
   return p->color_type == 3   ? p->has_palette && count >= 1 && count <= p->palette_count
          : p->color_type == 0 ? count == 2
                               : p->color_type == 2 && count == 6;
+}
+
+/// Returns how to process an ancillary chunk.
+static png_use ancillary_use(const png_rewriter *p) {
+  const bool is_control = is_type(p, "acTL") || is_type(p, "fcTL");
+  if (is_control && p->copies_frames) {
+    return p->body_left <= PNG_CONTROL_BYTES ? USE_HOLD : USE_CHECK;
+  }
+  if (is_control && !p->has_data && p->body_left <= PNG_CONTROL_BYTES) {
+    return USE_KEEP;
+  }
+  if (is_type(p, "fdAT") && p->copies_frames) {
+    return USE_PASS;
+  }
+  const bool is_held = is_type(p, "tRNS") && is_transparency_used(p, p->body_left);
+  return is_held ? USE_HOLD : p->has_data && is_type(p, "eXIf") ? USE_READ : USE_DROP;
 }
 
 /// Validates a chunk's header and decides how to process the chunk. Returns CCODECS_OK or records the failure.
@@ -114,8 +134,7 @@ static ccodecs_status begin_chunk(png_rewriter *p) {
     p->has_palette = p->has_palette || is_palette;
     p->use = p->body_left <= MAX_BODY_BYTES ? USE_HOLD : USE_CHECK;
   } else {
-    const bool is_held = is_type(p, "tRNS") && is_transparency_used(p, p->body_left);
-    p->use = is_held ? USE_HOLD : p->has_data && is_type(p, "eXIf") ? USE_READ : USE_DROP;
+    p->use = ancillary_use(p);
   }
   return CCODECS_OK;
 }
@@ -132,11 +151,24 @@ static void read_exif(png_rewriter *p, size_t count) {
   p->base.warnings |= orientation != 1 && orientation != p->orientation ? CCODECS_WARNING_LATE_EXIF : 0u;
 }
 
+/// Keeps a chunk of an animation; `buffered` bytes precede its CRC.
+static void keep_control(png_rewriter *p, size_t buffered, bool is_right) {
+  const bool fits = p->control.count + buffered + PNG_CRC_BYTES <= MAX_CONTROL_BYTES;
+  p->is_bad_animation = p->is_bad_animation || !is_right || !fits ||
+                        !ccodecs_bytes_append(&p->control, p->chunk, buffered, p->base.budget) ||
+                        !ccodecs_bytes_append(&p->control, p->crc_bytes, PNG_CRC_BYTES, p->base.budget);
+}
+
 /// Processes the complete CRC of a chunk.
 static ccodecs_status end_chunk(png_rewriter *p, ccodecs_piece *piece) {
   const bool is_right = ccodecs_be32(p->crc_bytes) == p->crc;
   const bool is_end = is_type(p, "IEND");
   p->step = is_end ? STEP_DONE : STEP_HEADER;
+  if (p->use == USE_KEEP) {
+    keep_control(p, p->buffered, is_right);
+    p->buffered = 0;
+    return CCODECS_OK;
+  }
   if (p->use != USE_DROP && !is_right) {
     if (p->use == USE_READ || is_type(p, "tRNS")) { // decoders ignore it
       p->base.warnings |= CCODECS_WARNING_DAMAGED;
@@ -181,7 +213,7 @@ static ccodecs_status take_body(png_rewriter *p, ccodecs_input *input, ccodecs_p
     return CCODECS_OK;
   }
   p->crc = ccodecs_png_crc_update(p->crc, bytes, count);
-  if (p->use == USE_HOLD || p->use == USE_READ) {
+  if (p->use == USE_HOLD || p->use == USE_READ || p->use == USE_KEEP) {
     const size_t room = PNG_CHUNK_HEADER_BYTES + MAX_BODY_BYTES - p->buffered;
     const size_t kept = count < room ? count : room;
     memcpy(p->chunk + p->buffered, bytes, kept);
@@ -214,7 +246,7 @@ static ccodecs_status step(ccodecs_rewriter *base, ccodecs_input *input, ccodecs
     return CCODECS_OK;
   }
   const ccodecs_status status = begin_chunk(p);
-  if (status != CCODECS_OK || p->use == USE_HOLD || p->use == USE_READ) {
+  if (status != CCODECS_OK || p->use == USE_HOLD || p->use == USE_READ || p->use == USE_KEEP) {
     return status;
   }
   p->buffered = 0;
@@ -235,32 +267,36 @@ static bool end(ccodecs_rewriter *base, ccodecs_piece *piece) {
 
 static void survey(const ccodecs_rewriter *base, const ccodecs_decoder *decoder, ccodecs_survey *survey) {
   const png_rewriter *p = (const png_rewriter *)base;
-  (void)decoder;
-  survey->can_copy = p->has_data && p->bit_depth <= 8 && !p->is_interlaced;
+  const bool is_bad = ccodecs_decoder_selects_all(decoder) && p->is_bad_animation;
+  survey->can_copy = p->has_data && p->bit_depth <= 8 && !p->is_interlaced && !is_bad;
   survey->is_lossless = true;
   survey->quality = 1;
 }
 
-/// Writes the signature, IHDR, with which the head begins, and metadata.
+/// Writes the signature, IHDR, with which the head begins, the control of an animation, and metadata.
 static ccodecs_status start(
     ccodecs_rewriter *base, ccodecs_decoder *decoder, const ccodecs_rewrite_options *options, ccodecs_bytes *opening) {
   static const size_t first = PNG_CHUNK_HEADER_BYTES + PNG_IHDR_BYTES + PNG_CRC_BYTES;
-  ((png_rewriter *)base)->orientation = decoder->header.orientation;
+  png_rewriter *p = (png_rewriter *)base;
+  p->orientation = decoder->header.orientation;
+  p->copies_frames = ccodecs_decoder_selects_all(decoder);
   const uint8_t *head = ccodecs_bytes_start(&base->head);
   const bool has_beginning =
       ccodecs_bytes_append(opening, ccodecs_png_signature, sizeof ccodecs_png_signature, base->budget) &&
-      ccodecs_bytes_append(opening, head, first, base->budget);
+      ccodecs_bytes_append(opening, head, first, base->budget) &&
+      (!p->copies_frames ||
+       ccodecs_bytes_append(opening, ccodecs_bytes_start(&p->control), p->control.count, base->budget));
   const bool has_room = has_beginning && ccodecs_png_append_metadata(&options->metadata, opening, base->budget);
   ccodecs_bytes_take(&base->head, first);
   return has_room ? CCODECS_OK : ccodecs_rewriter_fail_for_room(base);
 }
 
 static uint64_t start_bytes(const ccodecs_rewriter *base, const ccodecs_rewrite_options *options) {
-  (void)base;
-  return ccodecs_png_metadata_estimate(&options->metadata);
+  return ((const png_rewriter *)base)->control.count + ccodecs_png_metadata_estimate(&options->metadata);
 }
 
 static void destroy(ccodecs_rewriter *base) {
+  ccodecs_bytes_free(&((png_rewriter *)base)->control, base->budget);
   ccodecs_free(base->budget, base);
 }
 

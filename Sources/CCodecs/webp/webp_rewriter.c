@@ -1,4 +1,5 @@
-// WebP rewriting: reduces the RIFF chunks to those of the image (VP8 or VP8L, with ALPH), in a new container.
+// WebP rewriting: reduces the RIFF chunks to those of the image (VP8 or VP8L, with ALPH), in a new container. Of an
+// animation of which all frames are selected, it keeps the chunks ANIM and ANMF as they are.
 //
 // The decoder buffers the file at least from its start to its image's first bytes (webp_decoder.c). The new RIFF header
 // comes first and contains the file size, which is known at that point. The rewriter takes over the buffered bytes and
@@ -18,6 +19,8 @@ typedef struct webp_map {
   uint32_t alpha_size; ///< 0 without alpha.
   size_t image;        ///< Offset after the chunk's header.
   uint32_t image_size;
+  uint32_t frame_chunks; ///< Of an animation: number of its chunks to copy; otherwise 0.
+  uint64_t frame_bytes;  ///< Their size, including headers.
 } webp_map;
 
 typedef enum webp_step { STEP_RIFF, STEP_HEADER, STEP_GIVE, STEP_PAD, STEP_SKIP, STEP_METADATA, STEP_DONE } webp_step;
@@ -33,7 +36,8 @@ typedef struct webp_rewriter {
   uint64_t left; ///< Bytes left in the chunk's body.
   bool is_odd;
   bool is_image;
-  bool has_alpha; ///< The ALPH chunk was returned.
+  bool has_alpha;        ///< The ALPH chunk was returned.
+  uint32_t frame_chunks; ///< Of an animation: number of chunks that were returned.
 } webp_rewriter;
 
 // MARK: Survey
@@ -78,6 +82,50 @@ static webp_map find_image(const uint8_t *bytes, size_t count) {
   return map;
 }
 
+static bool is_frame_chunk(const uint8_t *header) {
+  return ccodecs_riff_is_type(header, "ANIM") || ccodecs_riff_is_type(header, "ANMF");
+}
+
+/// Finds the frames of a whole file with an animation. `is_good` is false if a chunk is incomplete.
+static webp_map find_frames(const uint8_t *bytes, size_t count) {
+  webp_map map = {.is_extended = true, .flags = bytes[RIFF_HEADER_BYTES + CHUNK_HEADER_BYTES]};
+  size_t at = RIFF_HEADER_BYTES;
+  while (ccodecs_riff_has_chunk(count, at)) {
+    const uint64_t size = ccodecs_riff_chunk_bytes(ccodecs_riff_body_bytes(bytes + at));
+    if (size > count - at) {
+      return map;
+    }
+    map.frame_chunks += is_frame_chunk(bytes + at) ? 1 : 0;
+    map.frame_bytes += is_frame_chunk(bytes + at) ? size : 0;
+    at += (size_t)size;
+  }
+  map.is_good = map.frame_chunks > 1;
+  return map;
+}
+
+/// Returns the maximum quality of the frames: 100 for a lossless one; 0 if it is not known. Frames of a few bytes do
+/// not count. Sets *is_lossless if all frames are.
+static uint8_t frame_quality(const uint8_t *bytes, size_t count, bool *is_lossless) {
+  enum { FRAME_BYTES = 16 };
+  uint8_t quality = 1;
+  uint32_t size;
+  *is_lossless = true;
+  const uint8_t *frame = ccodecs_riff_find(bytes, count, RIFF_HEADER_BYTES, "ANMF", &size);
+  while (frame != NULL && size > FRAME_BYTES) {
+    uint32_t image_size = 0;
+    const uint8_t *image = ccodecs_riff_find(frame, size, FRAME_BYTES, "VP8 ", &image_size);
+    const int32_t index = image == NULL ? 0 : ccodecs_vp8_quantizer(image, image_size);
+    if (index < 0 && image_size >= CCODECS_VP8_HEADER_BYTES) {
+      return 0;
+    }
+    const uint8_t found = image == NULL ? 100 : index < 0 ? 1 : ccodecs_webp_quality((uint32_t)index);
+    *is_lossless = *is_lossless && image == NULL;
+    quality = found > quality ? found : quality;
+    frame = ccodecs_riff_find(bytes, count, (size_t)(frame - bytes) + size + (size & 1), "ANMF", &size);
+  }
+  return quality;
+}
+
 static const ccodecs_bytes *spooled_file(const ccodecs_decoder *decoder) {
   return decoder->methods->buffered == NULL ? NULL : decoder->methods->buffered((ccodecs_decoder *)(uintptr_t)decoder);
 }
@@ -89,6 +137,11 @@ static void survey(const ccodecs_rewriter *base, const ccodecs_decoder *decoder,
     return;
   }
   const uint8_t *bytes = ccodecs_bytes_start(file);
+  if (ccodecs_decoder_selects_all(decoder)) {
+    survey->quality = frame_quality(bytes, file->count, &survey->is_lossless);
+    survey->can_copy = survey->quality > 0 && find_frames(bytes, file->count).is_good;
+    return;
+  }
   const webp_map map = find_image(bytes, file->count);
   const size_t here = map.is_good ? file->count - map.image : 0;
   const int32_t index = map.is_good && !map.is_lossless
@@ -105,11 +158,13 @@ static ccodecs_status start(
     ccodecs_rewriter *base, ccodecs_decoder *decoder, const ccodecs_rewrite_options *options, ccodecs_bytes *opening) {
   webp_rewriter *w = (webp_rewriter *)base;
   ccodecs_bytes *file = decoder->methods->buffered(decoder);
-  w->map = find_image(ccodecs_bytes_start(file), file->count);
+  const bool is_animation = ccodecs_decoder_selects_all(decoder);
+  const uint8_t *bytes = ccodecs_bytes_start(file);
+  w->map = is_animation ? find_frames(bytes, file->count) : find_image(bytes, file->count);
   const ccodecs_metadata *metadata = &options->metadata;
   const uint8_t metadata_flags = ccodecs_webp_metadata_flags(metadata);
-  const bool is_extended = w->map.alpha_size > 0 || metadata_flags != 0;
-  uint64_t size = 4 + ccodecs_riff_chunk_bytes(w->map.image_size);
+  const bool is_extended = is_animation || w->map.alpha_size > 0 || metadata_flags != 0;
+  uint64_t size = 4 + (is_animation ? w->map.frame_bytes : ccodecs_riff_chunk_bytes(w->map.image_size));
   size += is_extended ? ccodecs_riff_chunk_bytes(EXTENSION_BYTES) : 0;
   size += w->map.alpha_size > 0 ? ccodecs_riff_chunk_bytes(w->map.alpha_size) : 0;
   size += ccodecs_riff_optional_bytes(metadata->icc_count) + ccodecs_riff_optional_bytes(metadata->exif_count);
@@ -118,7 +173,9 @@ static ccodecs_status start(
   }
   uint8_t begin[RIFF_HEADER_BYTES + CHUNK_HEADER_BYTES + EXTENSION_BYTES];
   const ccodecs_header *header = &decoder->header;
-  const uint8_t flags = (uint8_t)((header->has_alpha ? FLAG_ALPHA : 0) | metadata_flags);
+  const uint8_t kept =
+      is_animation ? w->map.flags & (FLAG_ALPHA | FLAG_ANIMATION) : (uint8_t)(header->has_alpha ? FLAG_ALPHA : 0);
+  const uint8_t flags = (uint8_t)(kept | metadata_flags);
   ccodecs_riff_put_header(begin, (uint32_t)size + CHUNK_HEADER_BYTES);
   ccodecs_webp_put_extension(begin + RIFF_HEADER_BYTES, flags, header->width, header->height);
   if (!ccodecs_bytes_append(opening, begin, is_extended ? sizeof begin : RIFF_HEADER_BYTES, base->budget) ||
@@ -144,10 +201,13 @@ static ccodecs_status begin_chunk(webp_rewriter *w, ccodecs_piece *piece) {
   w->header_count = 0;
   w->left = size;
   w->is_odd = (size & 1) != 0;
-  w->is_image = ccodecs_riff_is_type(w->header, w->map.is_lossless ? "VP8L" : "VP8 ");
+  const bool is_frame = w->map.frame_chunks > 0 && is_frame_chunk(w->header);
+  w->frame_chunks += is_frame ? 1 : 0;
+  w->is_image = w->map.frame_chunks > 0 ? is_frame && w->frame_chunks == w->map.frame_chunks
+                                        : ccodecs_riff_is_type(w->header, w->map.is_lossless ? "VP8L" : "VP8 ");
   const bool is_alpha =
       !w->map.is_lossless && ccodecs_riff_is_type(w->header, "ALPH") && !w->has_alpha && w->map.alpha_size > 0;
-  if (!w->is_image && !is_alpha) {
+  if (!w->is_image && !is_alpha && !is_frame) {
     w->left += size & 1;
     w->step = STEP_SKIP;
     return CCODECS_OK;

@@ -5,6 +5,9 @@ struct FrameSelection: Sendable, Hashable {
   /// The first frame alone, for which decoders need the least memory.
   static let first = FrameSelection(first: 0, count: 1)
 
+  /// All frames.
+  static let all = FrameSelection(first: 0, count: 0)
+
   /// The index of the first frame; negative to count from the end.
   var first: Int
   /// The maximum number of frames; 0 for all.

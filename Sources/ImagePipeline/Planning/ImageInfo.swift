@@ -59,7 +59,7 @@ package struct ImageInfo: Sendable, Hashable {
       self = plan.input
       size = plan.outputSize
       orientation = Orientation.up.rawValue
-      frameCount = 1
+      frameCount = plan.frames.isAnimation ? plan.input.frameCount : 1
       return
     }
     format = plan.encoder.format.rawValue

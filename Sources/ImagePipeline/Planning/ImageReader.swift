@@ -127,7 +127,7 @@ package struct ImageReader: ~Copyable {
   func makeTrial(_ plan: Plan, allowance: WorkAllowance) throws(PipelineError) -> PassthroughTrial? {
     guard let scale = plan.trialScale, let format = header?.format else { return nil }
     return try PassthroughTrial(
-      format: format, scale: scale, limits: limits.codec, budget: budget, allowance: allowance)
+      format: format, scale: scale, frames: plan.frames, limits: limits.codec, budget: budget, allowance: allowance)
   }
 
   /// Plans one result of this image; must be called after the header is complete.

@@ -37,7 +37,7 @@ extension Passthrough {
     // Copyright metadata that follows the image data is not known yet, and a rewritten file has no place for it.
     let hasNoTrailingMetadata = configuration.metadata != .keepCopyright || !header.format.traits.hasTrailingMetadata
     guard isAsked, hasNoTrailingMetadata, survey.canCopy, plan.encoder.format == header.format, plan.keepsPixels,
-      plan.color.target == nil, Self.isPlain(header), !plan.encoder.asksForCoding,
+      plan.color.target == nil, Self.isPlain(header, plan.frames), !plan.encoder.asksForCoding,
       Self.isCoarse(survey, beside: plan.encoder)
     else {
       self = .decoded
@@ -52,10 +52,11 @@ extension Passthrough {
     }
   }
 
-  /// Whether only metadata would be lost: the file contains one undamaged image.
-  private static func isPlain(_ header: ImageHeader) -> Bool {
+  /// Whether only metadata would be lost: the file contains one undamaged image, or an animation of which all frames are
+  /// selected.
+  private static func isPlain(_ header: ImageHeader, _ frames: FrameSelection) -> Bool {
     let isMultiImage = header.format.traits.hasCompanionImages  // what follows the first is dropped
-    return (header.frameCount == 1 || isMultiImage)
+    return (header.frameCount == 1 || isMultiImage || (header.hasFrames && frames == .all))
       && header.warnings.allSatisfy { $0 == .brokenEXIF || ($0 == .firstFrameOnly && isMultiImage) }
   }
 

@@ -17,6 +17,9 @@ package struct RewriteStage: ~Copyable {
   private var inputByteCount: UInt64
   private var outputByteCount: UInt64 = 0
   private var isDone = false
+  // The image and the result, as far as the trial has found out about their frames.
+  private var input: ImageInfo
+  private var output: ImageInfo
   private let gauge = OutputGauge()
 
   init(
@@ -32,6 +35,7 @@ package struct RewriteStage: ~Copyable {
     self.rewriter = rewriter
     self.meter = meter
     self.plan = plan
+    (input, output) = (plan.input, ImageInfo(plan))
     self.allowance = allowance
   }
 
@@ -103,11 +107,17 @@ package struct RewriteStage: ~Copyable {
           output(piece)
         }
       case .done:
-        try trial?.push(RawSpan(), isLast: true)
-        trial = nil
+        try endTrial()
         return .done
       }
     }
+  }
+
+  private mutating func endTrial() throws(PipelineError) {
+    try trial?.push(RawSpan(), isLast: true)
+    trial?.describeFrames(of: &input)
+    trial?.describeFrames(of: &output)
+    trial = nil
   }
 
   private mutating func finish() {
@@ -130,7 +140,7 @@ package struct RewriteStage: ~Copyable {
     let found = rewriter.warnings.map { Warning($0) }.filter { !plan.headerWarnings.contains($0) }
     return .finished(
       ProcessingReport(
-        input: plan.input, output: ImageInfo(plan), inputByteCount: inputByteCount, outputByteCount: outputByteCount,
+        input: input, output: output, inputByteCount: inputByteCount, outputByteCount: outputByteCount,
         timings: timings, peakMemoryByteCount: UInt64(budget.peak),
         warnings: plan.knownWarnings + found.map(\.reported), isPassedThrough: true))
   }
