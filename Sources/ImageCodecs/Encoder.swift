@@ -105,6 +105,11 @@ package struct Encoder: ~Copyable {
     return count
   }
 
+  /// Lets `read` return a finished result with several frames from its beginning.
+  ///
+  /// Only encoders that spool their results support it.
+  package mutating func rewind() { ccodecs_encoder_rewind(handle) }
+
   private func take(into buffer: PixelBuffer) -> Int {
     ccodecs_encoder_read(handle, buffer.unsafeBase.assumingMemoryBound(to: UInt8.self), buffer.byteCount)
   }

@@ -86,6 +86,7 @@ void ccodecs_canvases_advance(ccodecs_canvases *canvases) {
 void ccodecs_canvases_destroy(ccodecs_canvases *canvases, ccodecs_budget *budget) {
   ccodecs_free(budget, canvases->current);
   ccodecs_free(budget, canvases->previous);
+  *canvases = (ccodecs_canvases){0};
 }
 
 /// Returns whether viewers show a frame for as long as it specifies.

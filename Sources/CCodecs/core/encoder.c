@@ -167,40 +167,60 @@ ccodecs_status ccodecs_encoder_finish(ccodecs_encoder *encoder) {
 }
 
 size_t ccodecs_encoder_pending(const ccodecs_encoder *encoder) {
-  const uint64_t spooled = encoder->is_spool_ready ? encoder->spool.count - encoder->spool_offset : 0;
-  const uint64_t count = encoder->output.count + spooled;
+  const uint64_t spooled = encoder->is_spool_ready ? encoder->spool.count : 0;
+  const uint64_t count = encoder->output.count + spooled - encoder->read_offset;
   return count < SIZE_MAX ? (size_t)count : SIZE_MAX;
 }
 
-/// Moves bytes of the spool into `buffer`. Returns their number, or 0 if the disk fails.
-static size_t read_spool(ccodecs_encoder *encoder, uint8_t *buffer, size_t capacity) {
+/// Finds the bytes at `read_offset` of a complete result: its output, and behind it the spool. Returns false if the
+/// disk fails.
+static bool find_spooled(ccodecs_encoder *encoder, ccodecs_input *window) {
+  const uint64_t offset = encoder->read_offset;
+  const size_t output = encoder->output.count;
+  if (offset < output) {
+    *window =
+        (ccodecs_input){.bytes = ccodecs_bytes_start(&encoder->output) + offset, .count = output - (size_t)offset};
+    return true;
+  }
+  *window = (ccodecs_input){0};
+  return offset - output == encoder->spool.count ||
+         ccodecs_spool_window(&encoder->spool, offset - output, encoder->spool.count, window);
+}
+
+/// Copies bytes of a complete result that was spooled into `buffer`. Returns their number, or 0 if the disk fails.
+static size_t read_spooled(ccodecs_encoder *encoder, uint8_t *buffer, size_t capacity) {
   size_t count = 0;
-  while (count < capacity && encoder->spool_offset < encoder->spool.count) {
-    ccodecs_input window;
-    if (!ccodecs_spool_window(&encoder->spool, encoder->spool_offset, encoder->spool.count, &window)) {
+  ccodecs_input window = {.count = 1};
+  while (count < capacity && window.count > 0) {
+    if (!find_spooled(encoder, &window)) {
       encoder->budget->has_machine_failed = true;
       ccodecs_encoder_fail(encoder, CCODECS_NO_MEMORY, "the spooled result cannot be read");
       return 0;
     }
     const size_t taken = window.count < capacity - count ? window.count : capacity - count;
-    memcpy(buffer + count, window.bytes, taken);
+    if (taken > 0) {
+      memcpy(buffer + count, window.bytes, taken);
+    }
     count += taken;
-    encoder->spool_offset += taken;
+    encoder->read_offset += taken;
   }
   return count;
 }
 
+void ccodecs_encoder_rewind(ccodecs_encoder *encoder) {
+  encoder->read_offset = 0;
+}
+
 size_t ccodecs_encoder_read(ccodecs_encoder *encoder, uint8_t *buffer, size_t capacity) {
-  if (encoder->is_spooling && !encoder->is_spool_ready) {
-    return 0;
+  if (encoder->is_spooling) {
+    return encoder->is_spool_ready ? read_spooled(encoder, buffer, capacity) : 0;
   }
   const size_t count = encoder->output.count < capacity ? encoder->output.count : capacity;
   if (count > 0) {
     memcpy(buffer, ccodecs_bytes_start(&encoder->output), count);
     ccodecs_bytes_take(&encoder->output, count);
-    return count;
   }
-  return encoder->is_spool_ready ? read_spool(encoder, buffer, capacity) : 0;
+  return count;
 }
 
 uint32_t ccodecs_encoder_stored_frames(const ccodecs_encoder *encoder) {

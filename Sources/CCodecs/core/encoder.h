@@ -28,7 +28,7 @@ struct ccodecs_encoder {
   ccodecs_spool spool;                    ///< Of an animation: the compressed frames, which follow the output.
   bool is_spooling;                       ///< The output waits for the end of the spool.
   bool is_spool_ready;                    ///< The spool may be read.
-  uint64_t spool_offset;                  ///< Bytes of the spool that were read.
+  uint64_t read_offset;                   ///< Bytes of the output and the spool that were read.
   uint32_t rows_left[CCODECS_MAX_PLANES]; ///< Rows of each plane of the frame that are not yet written.
   ccodecs_frame frame;                    ///< The frame that began last.
   uint32_t frame_count;                   ///< Number of frames that began.

@@ -586,6 +586,9 @@ size_t ccodecs_encoder_pending(const ccodecs_encoder *encoder);
 /// has failed.
 size_t ccodecs_encoder_read(ccodecs_encoder *encoder, uint8_t *buffer, size_t capacity);
 
+/// Lets ccodecs_encoder_read return the result of an encoder that spools it from its beginning. Legal after finish.
+void ccodecs_encoder_rewind(ccodecs_encoder *encoder);
+
 /// Asked from time to time during a long call whether it may go on.
 typedef struct ccodecs_interrupt {
   bool (*may_continue)(void *owner); ///< NULL to go on always.
