@@ -108,6 +108,29 @@ struct AnimationPipelineTests {
     #expect(error?.code == .unservedField && error?.field == field)
   }
 
+  @Test(
+    "a palette of an animated PNG serves all frames, and is exact if it has all colors",
+    arguments: 1...6 as ClosedRange<UInt64>)
+  func palette(seed: UInt64) throws {
+    let bytes = Self.animation(seed: seed).bytes
+    var configuration = ProcessingConfiguration(preferredFormat: .png, maxFrames: 0)
+    let plain = try Pixels.decode(process(bytes, configuration).bytes, frames: (0, 0))
+    for count in [256, 12] {
+      configuration.png = PNGOptions(paletteColors: count)
+      var reader = ImageReader(limits: ImageLimits())
+      _ = try reader.push(bytes.span.bytes, isLast: true)
+      let plan = try reader.plan(configuration)
+      let (result, report) = try process(bytes, configuration)
+      let found = try Pixels.decode(result, frames: (0, 0))
+      #expect(report.peakMemoryByteCount <= plan.workingSetByteCount)
+      #expect(report.output.frameCount == found.frames.count)
+      #expect(found.frames.map(\.nanoseconds).reduce(0, +) == plain.frames.map(\.nanoseconds).reduce(0, +))
+      let colors = Set(stride(from: 0, to: found.planes[0].count, by: 4).map { Array(found.planes[0][$0..<$0 + 4]) })
+      #expect(colors.count <= count && result.contains([UInt8]("PLTE".utf8)))
+      if count == 256 { #expect(found.planes == plain.planes && found.frames == plain.frames) }
+    }
+  }
+
   @Test("a frame that an image lacks is an invalid field", arguments: ["photo.png", "photo-420.jpg"])
   func missingFrame(name: String) {
     let error = #expect(throws: PipelineError.self) {

@@ -6,19 +6,22 @@
 
 #include "png_chunk.h"
 #include "png_format.h"
+#include "png_indexed_animation.h"
 
 /// The maximum of a frame's duration and of its divisor.
 static const uint32_t most_units = UINT16_MAX;
 
 bool ccodecs_png_begin_animation(png_encoder *e) {
   ccodecs_encoder_begin_spool(&e->base);
-  return ccodecs_canvases_create(&e->canvases, &e->base);
+  const bool has_palette = e->base.options.png.palette_count > 0;
+  return ccodecs_canvases_create(&e->canvases, &e->base) && (!has_palette || ccodecs_png_begin_counting(e));
 }
 
 uint64_t ccodecs_png_animation_estimate(const ccodecs_encode_options *options) {
   // The compressed bytes of one frame wait for the next one in a growing block.
   return ccodecs_animation_estimate(options) +
-         ccodecs_encoder_max_stored_bytes(options, ccodecs_encoder_channels(options)) * 5 / 2;
+         ccodecs_encoder_max_stored_bytes(options, ccodecs_encoder_channels(options)) * 5 / 2 +
+         (options->png.palette_count > 0 ? ccodecs_png_indexed_estimate(options) : 0);
 }
 
 /// Compresses a part of a canvas, as IDAT chunks for the first frame and as fdAT chunks for others.
@@ -27,10 +30,18 @@ static ccodecs_status compress_part(png_encoder *e, const uint8_t *canvas, ccode
   e->pending_part = part;
   e->is_first = e->base.stored_frames == 0;
   ccodecs_status status = ccodecs_png_restart(e);
-  ccodecs_png_begin_pass(e, part.width * e->pixel_bytes);
+  const bool is_indexed = e->mapper != NULL;
+  ccodecs_png_begin_pass(e, is_indexed ? part.width : part.width * e->pixel_bytes);
+  if (is_indexed) {
+    ccodecs_palette_mapper_begin(e->mapper);
+  }
   const uint8_t *row = canvas + part.top * e->canvases.row_bytes + part.left * e->pixel_bytes;
   for (uint32_t y = 0; y < part.height && status == CCODECS_OK; y++, row += e->canvases.row_bytes) {
-    memcpy(e->current, row, e->row_bytes);
+    if (is_indexed) {
+      ccodecs_png_map_row(e, row, part.top + y, part);
+    } else {
+      memcpy(e->current, row, e->row_bytes);
+    }
     status = ccodecs_png_write_row(e);
   }
   return status == CCODECS_OK ? ccodecs_png_end_pass(e) : status;
@@ -115,6 +126,9 @@ ccodecs_status ccodecs_png_end_frame(png_encoder *e) {
     part.width = part.width > 0 ? part.width : 1;
     part.height = part.height > 0 ? part.height : 1;
   }
+  if (e->histogram != NULL) {
+    ccodecs_png_count_colors(e, part);
+  }
   ccodecs_status status = flush_pending(e, e->canvases.previous);
   status = status == CCODECS_OK ? compress_part(e, e->canvases.current, part) : status;
   e->pending = e->base.frame;
@@ -130,7 +144,9 @@ ccodecs_status ccodecs_png_finish_animation(png_encoder *e) {
   ccodecs_status status = flush_pending(e, e->canvases.previous);
   uint8_t end[PNG_CHUNK_HEADER_BYTES + PNG_CRC_BYTES] = {0, 0, 0, 0, 'I', 'E', 'N', 'D', 0xAE, 0x42, 0x60, 0x82};
   status = status == CCODECS_OK ? ccodecs_encoder_spool(&e->base, end, sizeof end) : status;
-  status = status == CCODECS_OK ? ccodecs_png_write_beginning(e, 8, false) : status;
+  const bool is_indexed = e->mapper != NULL;
+  status = status == CCODECS_OK ? ccodecs_png_write_beginning(e, 8, is_indexed) : status;
+  status = status == CCODECS_OK && is_indexed ? ccodecs_png_write_colors(e, &e->palette) : status;
   if (status == CCODECS_OK && e->base.stored_frames > 1) {
     uint8_t animation[8];
     ccodecs_put_be32(animation, e->base.stored_frames);
@@ -138,5 +154,7 @@ ccodecs_status ccodecs_png_finish_animation(png_encoder *e) {
     status = ccodecs_png_write_chunk(e, "acTL", animation, sizeof animation);
     status = status == CCODECS_OK ? ccodecs_png_write_chunk(e, "fcTL", e->first_control, PNG_CONTROL_BYTES) : status;
   }
-  return status == CCODECS_OK ? ccodecs_encoder_end_spool(&e->base) : status;
+  status = status == CCODECS_OK ? ccodecs_encoder_end_spool(&e->base) : status;
+  ccodecs_canvases_destroy(&e->canvases, e->base.budget);
+  return status == CCODECS_OK && e->histogram != NULL ? ccodecs_png_index_animation(e) : status;
 }

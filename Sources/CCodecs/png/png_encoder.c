@@ -10,6 +10,7 @@
 #include "png_animation.h"
 #include "png_chunk.h"
 #include "png_format.h"
+#include "png_indexed_animation.h"
 
 enum {
   LARGEST_FAST_LEVEL = 3,
@@ -210,6 +211,9 @@ static void destroy(ccodecs_encoder *base) {
   ccodecs_free(budget, e->candidates);
   ccodecs_free(budget, e->chunk == NULL ? NULL : e->chunk - PNG_SEQUENCE_BYTES);
   ccodecs_canvases_destroy(&e->canvases, budget);
+  ccodecs_palette_histogram_destroy(e->histogram);
+  ccodecs_palette_mapper_destroy(e->mapper);
+  ccodecs_free(budget, e->indices);
   ccodecs_png_free_buffered(e);
   ccodecs_bytes_free(&e->metadata, budget);
   ccodecs_bytes_free(&base->output, budget);
@@ -258,8 +262,10 @@ bool ccodecs_png_options_are_valid(const ccodecs_png_options *options) {
 }
 
 bool ccodecs_png_encoder_takes(const ccodecs_encode_options *options) {
-  const bool is_buffered = options->png.palette_count > 0 || options->png.is_interlaced;
-  return !(options->has_frames && is_buffered);
+  const bool is_indexed = options->png.palette_count > 0;
+  // The frames of an animation with a palette are decoded once more, which adds alpha.
+  return !options->has_frames ||
+         (!options->png.is_interlaced && (!is_indexed || options->pixels == CCODECS_PIXELS_RGBA8));
 }
 
 uint64_t ccodecs_png_encoder_max_bytes(const ccodecs_encode_options *options) {
@@ -274,8 +280,8 @@ uint64_t ccodecs_png_encoder_estimate(const ccodecs_encode_options *options) {
           ? zlib_bytes
           : sizeof(struct isal_zstream) + level_bytes[isal_level(options->png.compression_level)];
   return sizeof(png_encoder) + compressor + ccodecs_png_metadata_estimate(&options->metadata) +
-         (2 + PNG_FILTER_COUNT) * row + 4 * CHUNK_BYTES + ccodecs_png_buffered_estimate(options) +
-         (options->has_frames ? ccodecs_png_animation_estimate(options) : 0);
+         (2 + PNG_FILTER_COUNT) * row + 4 * CHUNK_BYTES +
+         (options->has_frames ? ccodecs_png_animation_estimate(options) : ccodecs_png_buffered_estimate(options));
 }
 
 ccodecs_encoder *ccodecs_png_encoder_create(const ccodecs_encode_options *options, ccodecs_budget *budget) {

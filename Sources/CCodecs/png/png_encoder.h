@@ -4,6 +4,7 @@
 #define CCODECS_ENCODE_PNG_H
 
 #include "../core/animation.h"
+#include "../palette/palette.h"
 
 #include <isa-l.h>
 #include <limits.h>
@@ -41,6 +42,12 @@ typedef struct png_encoder {
   uint32_t pending_sequence;      ///< The sequence number of its fcTL chunk.
   uint32_t sequence;              ///< The next sequence number of fcTL and fdAT chunks.
   uint8_t first_control[26];      ///< The fcTL chunk of the first frame.
+
+  // Animations with a palette: see png_indexed_animation.c.
+  ccodecs_palette_histogram *histogram; ///< Colors of the frames, until they have a palette; otherwise NULL.
+  ccodecs_palette palette;
+  ccodecs_palette_mapper *mapper; ///< NULL without a palette.
+  uint8_t *indices;               ///< Those of the canvas.
 } png_encoder;
 
 // png_encoder.c
@@ -103,6 +110,8 @@ uint64_t ccodecs_png_buffered_estimate(const ccodecs_encode_options *options);
 /// Chooses a palette for the buffered image and replaces it by its indices. Writes the signature, IHDR, metadata, PLTE
 /// and tRNS. Sets *depth to the bits per index: 1, 2, 4 or 8.
 ccodecs_status ccodecs_png_write_palette(png_encoder *e, uint8_t *depth);
+/// Writes PLTE and tRNS.
+ccodecs_status ccodecs_png_write_colors(png_encoder *e, const ccodecs_palette *palette);
 /// Returns an upper bound of the bytes charged for choosing a palette.
 uint64_t ccodecs_png_palette_estimate(const ccodecs_encode_options *options);
 

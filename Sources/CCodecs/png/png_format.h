@@ -14,7 +14,7 @@ uint64_t ccodecs_png_encoder_estimate(const ccodecs_encode_options *options);
 uint64_t ccodecs_png_encoder_max_bytes(const ccodecs_encode_options *options);
 /// Returns whether every option is in its range.
 bool ccodecs_png_options_are_valid(const ccodecs_png_options *options);
-/// Returns whether the options can be combined: animations are neither interlaced nor have a palette.
+/// Returns whether the options can be combined: animations are not interlaced, and have a palette only with alpha.
 bool ccodecs_png_encoder_takes(const ccodecs_encode_options *options);
 ccodecs_rewriter *ccodecs_png_rewriter_create(const ccodecs_limits *limits, ccodecs_budget *budget);
 

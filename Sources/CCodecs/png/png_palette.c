@@ -1,6 +1,5 @@
 // PNG palettes: the buffered image becomes one of indices.
 
-#include "../palette/palette.h"
 #include "png_encoder.h"
 
 uint64_t ccodecs_png_palette_estimate(const ccodecs_encode_options *options) {
@@ -9,18 +8,14 @@ uint64_t ccodecs_png_palette_estimate(const ccodecs_encode_options *options) {
   return building > mapping ? building : mapping;
 }
 
-static ccodecs_status write_colors(png_encoder *e, const ccodecs_palette *palette, uint8_t *depth) {
+ccodecs_status ccodecs_png_write_colors(png_encoder *e, const ccodecs_palette *palette) {
   uint8_t colors[3 * CCODECS_PALETTE_MAX_COLORS];
   uint8_t alphas[CCODECS_PALETTE_MAX_COLORS];
   for (uint32_t i = 0; i < palette->count; i++) {
     memcpy(colors + (size_t)3 * i, palette->colors[i], 3);
     alphas[i] = palette->colors[i][3];
   }
-  *depth = palette->count <= 2 ? 1 : palette->count <= 4 ? 2 : palette->count <= 16 ? 4 : 8;
-  ccodecs_status status = ccodecs_png_write_beginning(e, *depth, true);
-  if (status == CCODECS_OK) {
-    status = ccodecs_png_write_chunk(e, "PLTE", colors, 3 * (size_t)palette->count);
-  }
+  const ccodecs_status status = ccodecs_png_write_chunk(e, "PLTE", colors, 3 * (size_t)palette->count);
   const uint32_t alpha_count = palette->opaque_first;
   return status == CCODECS_OK && alpha_count > 0 ? ccodecs_png_write_chunk(e, "tRNS", alphas, alpha_count) : status;
 }
@@ -75,5 +70,7 @@ ccodecs_status ccodecs_png_write_palette(png_encoder *e, uint8_t *depth) {
   if (status == CCODECS_OK) {
     status = map_pixels(e, &palette);
   }
-  return status == CCODECS_OK ? write_colors(e, &palette, depth) : status;
+  *depth = palette.count <= 2 ? 1 : palette.count <= 4 ? 2 : palette.count <= 16 ? 4 : 8;
+  status = status == CCODECS_OK ? ccodecs_png_write_beginning(e, *depth, true) : status;
+  return status == CCODECS_OK ? ccodecs_png_write_colors(e, &palette) : status;
 }

@@ -76,8 +76,6 @@ struct FrameSelection: Sendable, Hashable {
         "max_bytes"
       } else if configuration.targetSimilarity != nil {
         "target_similarity"
-      } else if format == .png, (configuration.png?.paletteColors ?? 0) > 0 {
-        "png.palette_colors"
       } else if format == .png, configuration.png?.isInterlaced ?? false {
         "png.interlaced"
       } else {
