@@ -316,7 +316,7 @@ static bool are_valid(const ccodecs_encode_options *options) {
          options->metadata.exif_count <= CCODECS_MAX_EXIF_BYTES &&
          options->metadata.icc_count <= CCODECS_MAX_PROFILE_BYTES && ccodecs_png_options_are_valid(&options->png) &&
          ccodecs_webp_options_are_valid(&options->webp) && options->avif.effort <= 9 && options->jxl.effort >= 1 &&
-         options->jxl.effort <= 9;
+         options->jxl.effort <= 9 && ccodecs_gif_options_are_valid(&options->gif);
 }
 
 static ccodecs_status check(const encoder_row *encoder, const ccodecs_encode_options *options) {

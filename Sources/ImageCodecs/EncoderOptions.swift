@@ -26,6 +26,8 @@ package struct EncoderOptions: Sendable, Hashable {
   package var avif = AVIFOptions()
   /// JPEG XL options; ignored for other formats.
   package var jxl = JXLOptions()
+  /// GIF options; ignored for other formats.
+  package var gif = GIFOptions()
   /// Whether to encode a lossy WebP with less memory.
   ///
   /// This takes a third to a half of the memory and 1.5 times as long.
@@ -73,7 +75,7 @@ package struct EncoderOptions: Sendable, Hashable {
     else { throw CodecError(code: .misuse, message: "encoder options out of range: \(self)") }
     return ccodecs_encode_options(
       format: format.handle, width: width, height: height, pixels: pixels, subsampling: subsampling.handle,
-      quality: quality, jpeg: jpeg, png: png, webp: webp, avif: avif, jxl: jxl,
+      quality: quality, jpeg: jpeg, png: png, webp: webp, avif: avif, jxl: jxl, gif: gif.handle,
       metadata: ccodecs_metadata(), has_frames: hasFrames, spill: CodecLimits(spill: spill).handle)
   }
 

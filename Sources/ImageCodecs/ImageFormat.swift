@@ -75,6 +75,8 @@ extension ImageFormat {
     package var optionGroup: OptionGroup?
     /// Whether the encoder applies `EncoderOptions.subsampling` to chroma.
     package var subsamplesChroma = false
+    /// Whether the number of colors of a result with several frames can be reduced.
+    package var reducesColors = false
     /// The results for which ORIGINAL keeps the format.
     package var keeping = Keeping.all
     /// Bytes that decoding a result takes beside its rows, in all and for each pixel.
@@ -127,7 +129,8 @@ extension ImageFormat {
     case .gif:
       Traits(
         handle: CCODECS_FORMAT_GIF,
-        output: Output(fileExtension: "gif", sizeCurve: nil, keeping: .animations, containsProfiles: false))
+        output: Output(
+          fileExtension: "gif", sizeCurve: nil, reducesColors: true, keeping: .animations, containsProfiles: false))
     case .bmp: Traits(handle: CCODECS_FORMAT_BMP)
     case .tga: Traits(handle: CCODECS_FORMAT_TGA)
     case .psd: Traits(handle: CCODECS_FORMAT_PSD)

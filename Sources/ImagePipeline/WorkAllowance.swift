@@ -50,17 +50,25 @@ extension Encoder {
   /// Ends a frame, which may be a long call.
   /// - Throws: The errors of the codec and of `WorkAllowance.check`.
   mutating func endFrame(_ allowance: WorkAllowance) throws(PipelineError) {
-    do { try endFrame { (try? allowance.check()) != nil } } catch { throw try Self.error(error, allowance) }
+    do { try endFrame { (try? allowance.check()) != nil } } catch {
+      throw try PipelineError(interruption: error, allowance)
+    }
   }
 
   /// Completes the image, which may be a long call.
   /// - Throws: The errors of the codec and of `WorkAllowance.check`.
   mutating func finish(_ allowance: WorkAllowance) throws(PipelineError) {
-    do { try finish { (try? allowance.check()) != nil } } catch { throw try Self.error(error, allowance) }
+    do { try finish { (try? allowance.check()) != nil } } catch {
+      throw try PipelineError(interruption: error, allowance)
+    }
   }
+}
 
-  private static func error(_ error: CodecError, _ allowance: WorkAllowance) throws(PipelineError) -> PipelineError {
+extension PipelineError {
+  /// Creates the error of a codec that may have been interrupted.
+  /// - Throws: The error of `WorkAllowance.check` instead, if that was the reason.
+  init(interruption error: CodecError, _ allowance: WorkAllowance) throws(PipelineError) {
     if error.code == .interrupted { try allowance.check() }
-    return PipelineError(error)
+    self.init(error)
   }
 }

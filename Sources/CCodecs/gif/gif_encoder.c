@@ -78,7 +78,9 @@ static void count_colors(gif_encoder *e, const uint8_t *canvas, const uint8_t *b
 static ccodecs_status choose_palette(gif_encoder *e) {
   ccodecs_palette_mapper_destroy(e->mapper);
   e->mapper = NULL;
-  ccodecs_status status = ccodecs_palette_build(e->histogram, CCODECS_PALETTE_MAX_COLORS, &e->palette);
+  const uint32_t colors = e->base.options.gif.color_count;
+  ccodecs_status status =
+      ccodecs_palette_build(e->histogram, colors == 0 ? CCODECS_PALETTE_MAX_COLORS : colors, &e->palette);
   status = status == CCODECS_OK ? ccodecs_palette_error(e->histogram, &e->palette, &e->palette_error) : status;
   e->is_global = !e->has_pending && !e->has_begun;
   if (e->is_global) {
@@ -219,6 +221,17 @@ static ccodecs_status flush_pending(gif_encoder *e, bool is_animation) {
   return CCODECS_OK;
 }
 
+/// Spools the output if the result is written at its end.
+static ccodecs_status spool_output(gif_encoder *e) {
+  if (!e->base.is_spooling) {
+    return CCODECS_OK;
+  }
+  ccodecs_bytes *output = &e->base.output;
+  const ccodecs_status status = ccodecs_encoder_spool(&e->base, ccodecs_bytes_start(output), output->count);
+  ccodecs_bytes_take(output, output->count);
+  return status;
+}
+
 /// Returns whether a pixel of the current frame is transparent that was not in the previous one.
 static bool needs_clearing(const gif_encoder *e, ccodecs_rectangle part) {
   if (e->canvases.pixel_bytes != 4) {
@@ -282,14 +295,26 @@ static ccodecs_status end_frame(ccodecs_encoder *base) {
   e->pending = base->frame;
   e->has_pending = true;
   ccodecs_canvases_advance(&e->canvases);
-  return status;
+  return status == CCODECS_OK ? spool_output(e) : status;
+}
+
+/// Frees what only frames need.
+static void free_frames(gif_encoder *e) {
+  ccodecs_palette_mapper_destroy(e->mapper);
+  ccodecs_palette_histogram_destroy(e->histogram);
+  ccodecs_canvases_destroy(&e->canvases, e->base.budget);
+  e->mapper = NULL;
+  e->histogram = NULL;
 }
 
 static ccodecs_status finish(ccodecs_encoder *base) {
   gif_encoder *e = (gif_encoder *)base;
-  const ccodecs_status status = flush_pending(e, e->has_begun);
+  ccodecs_status status = flush_pending(e, e->has_begun);
   const uint8_t trailer = 0x3B;
-  return status == CCODECS_OK && !append(e, &base->output, &trailer, 1) ? CCODECS_NO_MEMORY : status;
+  status = status == CCODECS_OK && !append(e, &base->output, &trailer, 1) ? CCODECS_NO_MEMORY : status;
+  free_frames(e);
+  status = status == CCODECS_OK ? spool_output(e) : status;
+  return status == CCODECS_OK && base->is_spooling ? ccodecs_encoder_end_spool(base) : status;
 }
 
 // MARK: Lifetime
@@ -297,9 +322,7 @@ static ccodecs_status finish(ccodecs_encoder *base) {
 static void destroy(ccodecs_encoder *base) {
   gif_encoder *e = (gif_encoder *)base;
   ccodecs_budget *budget = base->budget;
-  ccodecs_palette_mapper_destroy(e->mapper);
-  ccodecs_palette_histogram_destroy(e->histogram);
-  ccodecs_canvases_destroy(&e->canvases, budget);
+  free_frames(e);
   ccodecs_free(budget, e->indices);
   ccodecs_free(budget, e->kept);
   ccodecs_bytes_free(&e->compressed, budget);
@@ -319,9 +342,15 @@ uint64_t ccodecs_gif_encoder_max_bytes(const ccodecs_encode_options *options) {
 
 uint64_t ccodecs_gif_encoder_estimate(const ccodecs_encode_options *options) {
   // A compressed frame is pending while the one before is in the output, both in blocks that grow by half.
-  return sizeof(gif_encoder) + ccodecs_canvases_estimate(options) + CCODECS_PALETTE_HISTOGRAM_BYTES +
-         CCODECS_PALETTE_BUILD_BYTES + CCODECS_PALETTE_MAPPER_BYTES +
-         (uint64_t)options->width * (CCODECS_PALETTE_MAPPER_PIXEL_BYTES + 2) + most_frame_bytes(options) * 5 + 8 * 128;
+  const uint64_t frames =
+      options->gif.is_spooled ? ccodecs_animation_estimate(options) : ccodecs_canvases_estimate(options);
+  return sizeof(gif_encoder) + frames + CCODECS_PALETTE_HISTOGRAM_BYTES + CCODECS_PALETTE_BUILD_BYTES +
+         CCODECS_PALETTE_MAPPER_BYTES + (uint64_t)options->width * (CCODECS_PALETTE_MAPPER_PIXEL_BYTES + 2) +
+         most_frame_bytes(options) * 5 + 8 * 128;
+}
+
+bool ccodecs_gif_options_are_valid(const ccodecs_gif_options *options) {
+  return options->color_count == 0 || (options->color_count >= 2 && options->color_count <= CCODECS_PALETTE_MAX_COLORS);
 }
 
 ccodecs_encoder *ccodecs_gif_encoder_create(const ccodecs_encode_options *options, ccodecs_budget *budget) {
@@ -341,6 +370,9 @@ ccodecs_encoder *ccodecs_gif_encoder_create(const ccodecs_encode_options *option
       options->has_frames ? CCODECS_PALETTE_RESERVED : CCODECS_PALETTE_BINARY;
   if (e->indices != NULL && e->kept != NULL && ccodecs_canvases_create(&e->canvases, &e->base) &&
       ccodecs_palette_histogram_create(transparency, budget, &e->histogram) == CCODECS_OK) {
+    if (options->has_frames && options->gif.is_spooled) {
+      ccodecs_encoder_begin_spool(&e->base);
+    }
     return &e->base;
   }
   destroy(&e->base);

@@ -14,4 +14,7 @@ ccodecs_rewriter *ccodecs_gif_rewriter_create(const ccodecs_limits *limits, ccod
 uint64_t ccodecs_gif_encoder_estimate(const ccodecs_encode_options *options);
 uint64_t ccodecs_gif_encoder_max_bytes(const ccodecs_encode_options *options);
 
+/// Returns whether every option is in its range.
+bool ccodecs_gif_options_are_valid(const ccodecs_gif_options *options);
+
 #endif

@@ -521,6 +521,12 @@ typedef struct ccodecs_jxl_options {
   uint8_t effort; ///< From 1 (fastest) to 9 (smallest).
 } ccodecs_jxl_options;
 
+/// Options of the GIF encoder.
+typedef struct ccodecs_gif_options {
+  uint16_t color_count; ///< Maximum number of colors of a palette, 2 to 256; 0 for 256. One may be transparent.
+  bool is_spooled;      ///< Write nothing before finish, as APNG and WebP do. Only with has_frames.
+} ccodecs_gif_options;
+
 /// Options for ccodecs_encoder_create.
 typedef struct ccodecs_encode_options {
   ccodecs_format format;           ///< CCODECS_FORMAT_JPEG, _PNG, _WEBP, _GIF, or _AVIF and _JXL if built in.
@@ -534,9 +540,10 @@ typedef struct ccodecs_encode_options {
   ccodecs_webp_options webp;
   ccodecs_avif_options avif;
   ccodecs_jxl_options jxl;
+  ccodecs_gif_options gif;
   ccodecs_metadata metadata; ///< To embed; borrowed for create.
-  /// Allow any number of frames; PNG and WebP only. The result is then not written before finish, and compressed frames
-  /// are spooled as `spill` specifies. A result with one frame is a still image all the same.
+  /// Allow any number of frames; PNG, WebP and GIF only. A PNG or WebP is then not written before finish, and
+  /// compressed frames are spooled as `spill` specifies. A result with one frame is a still image all the same.
   bool has_frames;
   ccodecs_limits spill; ///< Only the fields for spooled data are used; the directory must stay open.
 } ccodecs_encode_options;

@@ -55,8 +55,20 @@ struct ByteLimit: Sendable, Hashable {
     return options
   }
 
+  /// Returns the error for a result whose smallest trial had `byteCount` bytes.
+  /// - `options`: The options of that trial.
+  func unreachable(_ options: EncoderOptions, byteCount smallest: UInt64) -> PipelineError {
+    let quality = options.reportedQuality.map { " at quality \($0)" } ?? ""
+    return PipelineError(
+      .limitExceeded,
+      "max_bytes is \(byteCount), but the smallest result has \(smallest) bytes: "
+        + "\(options.format.rawValue) of \(options.width)x\(options.height)\(quality)",
+      field: "max_bytes", limit: PipelineError.Limit(name: "max_bytes", limit: byteCount, value: smallest))
+  }
+
   /// Returns an upper bound of the bytes that the trials charge, including their encoders.
   func estimatedByteCount(encoder: EncoderOptions) throws(CodecError) -> UInt64 {
+    if encoder.hasFrames { return try FrameSearch.estimatedByteCount(encoder, limit: self) }
     let finest = similarity.map { options(encoder, quality: $0.maxQuality) } ?? encoder
     var encoding = max(try encoder.estimatedByteCount(), try finest.estimatedByteCount())
     // At most two results are buffered: the best one, and the one that is being encoded.

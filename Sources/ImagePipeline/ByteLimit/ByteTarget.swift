@@ -70,7 +70,10 @@ struct ByteTarget {
     if let rule = limit.neverLarger, end.inputByteCount < rule.sufficientByteCount {
       try searchSmaller(rule, end.inputByteCount, buffer, allowance)
     }
-    guard let best else { throw unreachable }
+    guard let best else {
+      let (options, byteCount) = smallest ?? (first, 0)
+      throw limit.unreachable(options, byteCount: byteCount)
+    }
     return best
   }
 
@@ -216,15 +219,5 @@ struct ByteTarget {
     guard let target = limit.similarity, let score, let best, let other = best.similarity else { return true }
     if score >= target.score, other >= target.score { return trial.byteCount < best.bytes.byteCount }
     return score > other
-  }
-
-  private var unreachable: PipelineError {
-    let (options, byteCount) = smallest ?? (first, 0)
-    let quality = options.reportedQuality.map { " at quality \($0)" } ?? ""
-    return PipelineError(
-      .limitExceeded,
-      "max_bytes is \(limit.byteCount), but the smallest result has \(byteCount) bytes: "
-        + "\(options.format.rawValue) of \(options.width)x\(options.height)\(quality)",
-      field: "max_bytes", limit: PipelineError.Limit(name: "max_bytes", limit: limit.byteCount, value: byteCount))
   }
 }

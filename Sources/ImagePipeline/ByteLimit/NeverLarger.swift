@@ -12,6 +12,8 @@ struct NeverLarger: Sendable, Hashable {
   private static let density = (image: 0.04, coarse: 0.5, fine: 1.5)
   /// The bytes per pixel that results do not reach, below and from quality 90 on, unless their images are noise.
   private static let maxDensity = (coarse: 1.0, fine: 2.0)
+  /// The reduction of the pixel count from which on animations are hardly ever larger than their images.
+  private static let maxReductionOfFrames = 6.0
 
   /// The reason why the quality of a larger result is not lowered.
   enum Obstacle: Sendable, Hashable {
@@ -40,13 +42,18 @@ struct NeverLarger: Sendable, Hashable {
     else { return nil }
     maxBytes = configuration.maxBytes
     let isSameFormat = encoder.format == inputFormat
+    let isAnimation = encoder.hasFrames
     minQuality = min(encoder.quality, Self.floor(isSameFormat: isSameFormat))
     let isFine = encoder.quality >= EncoderOptions.minQualityOfFullChroma
     let pixelCount = Double(framing.imageSize.pixelCount)
     let expected = pixelCount * (isFine ? Self.density.fine : Self.density.coarse)
-    sufficientByteCount = UInt64(pixelCount * (isFine ? Self.maxDensity.fine : Self.maxDensity.coarse))
+    // The number of frames is not known, so no size suffices for all of them.
+    sufficientByteCount =
+      isAnimation ? .max : UInt64(pixelCount * (isFine ? Self.maxDensity.fine : Self.maxDensity.coarse))
     obstacle =
-      if !encoder.isLossy {
+      if isAnimation {
+        Self.obstacle(toFramesOf: encoder, reduction: Double(shown.pixelCount) / pixelCount)
+      } else if !encoder.isLossy {
         .lossless
       } else if configuration.targetSimilarity != nil {
         .similarity
@@ -57,6 +64,13 @@ struct NeverLarger: Sendable, Hashable {
       } else {
         nil
       }
+  }
+
+  /// Returns the reason why an animation is not encoded again.
+  /// - `reduction`: The pixel count of the image, divided by that of the result.
+  private static func obstacle(toFramesOf encoder: EncoderOptions, reduction: Double) -> Obstacle? {
+    guard encoder.canShrinkFrames else { return .lossless }
+    return reduction > maxReductionOfFrames ? .unexpected : nil
   }
 
   /// Returns the quality, 1 to 100, below which a result is not worth its bytes.
@@ -102,6 +116,7 @@ struct NeverLarger: Sendable, Hashable {
       case .unexpected: "results of far fewer pixels than the image are not encoded again"
       case nil where inputByteCount >= sufficientByteCount: "a result of so many bytes per pixel is not encoded again"
       case nil where options.width != requested.width: "its dimensions were already reduced to fit max_bytes"
+      case nil where !options.isLossy: "it would need fewer than \(ColorSearch.minCountOfSmaller) colors"
       case nil: "it would need a quality below \(Double(minQuality) / 100)"
       }
     return [

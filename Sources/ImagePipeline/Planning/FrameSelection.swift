@@ -72,8 +72,8 @@ struct FrameSelection: Sendable, Hashable {
   /// - Throws: `unservedField` with the first field that cannot.
   static func checkFields(_ configuration: ProcessingConfiguration, format: ImageFormat) throws(PipelineError) {
     let unserved: String? =
-      if configuration.maxBytes != nil {
-        "max_bytes"
+      if configuration.maxBytes != nil, configuration.allowSmallerDimensions ?? false {
+        "allow_smaller_dimensions"
       } else if configuration.targetSimilarity != nil {
         "target_similarity"
       } else if format == .png, configuration.png?.isInterlaced ?? false {

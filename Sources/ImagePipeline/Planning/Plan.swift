@@ -142,6 +142,10 @@ package struct Plan: Sendable, Hashable {
     background = colors.converted(configuration.background ?? .white, to: profile)
     options.hasFrames = frames.isAnimation
     options.spill = frames.isAnimation ? spill : nil
+    neverLarger = NeverLarger(
+      configuration, inputFormat: header.format, inputSize: input.size, framing: framing, encoder: options)
+    byteLimit = ByteLimit(configuration, encoder: options, neverLarger: neverLarger)
+    options.gif.isSpooled = options.hasFrames && byteLimit != nil
     encoder = options
     usesLibraryThreads = header.format.traits.usesLibraryThreads || encoder.format.traits.usesLibraryThreads
     warnings = Self.warnings(configuration, outputSize: framing.canvasSize)
@@ -153,14 +157,6 @@ package struct Plan: Sendable, Hashable {
       ? filterFormat
       : header.colorSpace.isCMYK && header.profileByteCount > 0
         ? .cmyk8 : header.is16Bit ? filterFormat.deep : filterFormat
-    // A search for a quality would encode all frames anew.
-    neverLarger =
-      frames.isAnimation
-      ? nil
-      : NeverLarger(
-        configuration, inputFormat: header.format, inputSize: input.size, framing: framing, encoder: encoderOptions)
-    byteLimit =
-      frames.isAnimation ? nil : ByteLimit(configuration, encoder: encoderOptions, neverLarger: neverLarger)
     sizeRemedy =
       neverLarger == nil
       ? NeverLarger.remedy(configuration, inputFormat: header.format, encoder: encoderOptions) : nil

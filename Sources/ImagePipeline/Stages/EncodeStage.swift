@@ -34,6 +34,8 @@ struct EncodeStage: ~Copyable {
   /// The encoder, from the start until all of its output was read.
   private var encoder: Encoder?
   private var destination = Destination.undecided
+  /// The search for an animation that fits a size limit.
+  private var frames: FrameSearch?
   /// The options of the emitted result.
   private(set) var options: EncoderOptions
   private(set) var outputByteCount: UInt64 = 0
@@ -78,18 +80,26 @@ struct EncodeStage: ~Copyable {
     encoder = try context.allocate { (budget) throws(CodecError) in
       try Encoder(options: plan.encoder, budget: budget)
     }
+    if plan.encoder.hasFrames, let limit = plan.byteLimit {
+      frames = try FrameSearch(limit, encoder: plan.encoder, budget: context.budget)
+    }
   }
 
   private var isFull: Bool { resources?.context.gauge.isFull ?? false }
   private var receivedByteCount: UInt64 { resources?.context.received.byteCount ?? 0 }
 
   mutating func beginFrame(_ frame: ImageFrame) throws(PipelineError) {
-    do { try encoder?.beginFrame(frame) } catch { throw PipelineError(error) }
+    do throws(CodecError) {
+      try encoder?.beginFrame(frame)
+      try frames?.store?.beginFrame(frame)
+    } catch { throw PipelineError(error) }
   }
 
   /// Ends the frame; the bytes that it completes are emitted with the next rows, or at the end.
   mutating func endFrame() throws(PipelineError) {
-    if let allowance = resources?.context.allowance { try encoder?.endFrame(allowance) }
+    guard let allowance = resources?.context.allowance else { return }
+    try encoder?.endFrame(allowance)
+    try frames?.store?.endFrame(allowance)
   }
 
   /// Encodes rows and emits the bytes that they complete, a few rows at a time, so that little output accumulates.
@@ -114,7 +124,9 @@ struct EncodeStage: ~Copyable {
   /// Starts the search, unless the file is already known to be large enough for any result.
   private mutating func decideDestination() throws(PipelineError) {
     destination = .caller
-    guard let limit = plan.byteLimit, let resources, !limit.isSettled(received: receivedByteCount) else { return }
+    guard frames == nil, let limit = plan.byteLimit, let resources, !limit.isSettled(received: receivedByteCount) else {
+      return
+    }
     destination = .search(try ByteTarget(limit, encoder: plan.encoder, budget: resources.context.budget))
   }
 
@@ -128,7 +140,10 @@ struct EncodeStage: ~Copyable {
   }
 
   private mutating func push(portion: borrowing Strip) throws(PipelineError) {
-    do { try encoder?.write(portion) } catch { throw PipelineError(error) }
+    do throws(CodecError) {
+      try encoder?.write(portion)
+      try frames?.store?.write(portion)
+    } catch { throw PipelineError(error) }
     if case .search(let target) = destination { target.hold(portion) }
   }
 
@@ -163,6 +178,7 @@ struct EncodeStage: ~Copyable {
         do { try encoder?.append(exif: end.trailingMetadata) } catch { throw PipelineError(error) }
       }
       if let allowance = resources?.context.allowance { try encoder?.finish(allowance) }
+      try settleFrames(end)
       isEncoded = true
     }
     if case .search = destination {
@@ -180,7 +196,17 @@ struct EncodeStage: ~Copyable {
     if case .result = destination { isPaused = true }
   }
 
-  /// Chooses the result that fits the size limit, if there is one.
+  /// Chooses the animation that fits the size limit, if there is one.
+  private mutating func settleFrames(_ end: ImageEnd) throws(PipelineError) {
+    guard let search = frames, let resources, let first = encoder.take() else { return }
+    let result = try search.settle(
+      EncodedFrames(first, options: options), end, resources.buffer, resources.context.allowance)
+    frames = nil
+    options = result.options
+    encoder = result.takeEncoder()
+  }
+
+  /// Chooses the still image that fits the size limit, if there is one.
   private mutating func settle(_ end: ImageEnd) throws(PipelineError) {
     guard case .search(var target) = destination, let resources else { return }
     destination = .caller  // or what the search rejects could not be freed

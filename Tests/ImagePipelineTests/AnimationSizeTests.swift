@@ -1,0 +1,85 @@
+import ImageCodecs
+import ImagePipeline
+import TestSupport
+import Testing
+
+@Suite("Sizes of animations")
+struct AnimationSizeTests {
+  /// Noise of eight colors, smoothed, so that quality and colors matter.
+  private static let smooth = try! process(
+    noise(frameCount: 6),
+    ProcessingConfiguration(
+      preferredFormat: .png, filters: [Filter(name: "blur", intensity: 1, parameters: ["radius": 2])], maxFrames: 0)
+  ).bytes
+
+  private static func noise(frameCount: Int) -> [UInt8] {
+    var generator = SeededGenerator(seed: 5)
+    let frames = (0..<frameCount).map { _ in
+      GIFFrame(width: 64, height: 48, indices: (0..<64 * 48).map { _ in UInt8.random(in: 0...7, using: &generator) })
+    }
+    return GIFAnimation(width: 64, height: 48, frames: frames, repeatCount: 2).bytes
+  }
+
+  private static func configuration(_ format: OutputFormat, maxBytes: Int? = nil) -> ProcessingConfiguration {
+    ProcessingConfiguration(
+      compressionQuality: 0.95, preferredFormat: format, maxBytes: maxBytes.map(UInt64.init), alwaysEncode: true,
+      maxFrames: 0)
+  }
+
+  @Test("max_bytes holds, with all frames", arguments: [OutputFormat.webp, .gif], [80, 50, 30])
+  func limit(format: OutputFormat, percent: Int) throws {
+    let whole = try process(Self.smooth, Self.configuration(format))
+    let limit = whole.bytes.count * percent / 100
+    let (bytes, report) = try process(
+      Self.smooth, Self.configuration(format, maxBytes: limit), windowByteCount: 1000)
+    #expect(bytes.count <= limit && report.outputByteCount == UInt64(bytes.count))
+    #expect(bytes.count > limit / 3, "most of the limit is used")
+    #expect(report.output.frameCount == 6 && report.compressionQuality ?? 0 < 0.95)
+    let (before, after) = (try Pixels.decode(whole.bytes, frames: (0, 0)), try Pixels.decode(bytes, frames: (0, 0)))
+    #expect(before.frames.map(\.nanoseconds) == after.frames.map(\.nanoseconds))
+    #expect(after.frames.allSatisfy { $0.playCount == 3 })
+    for (ours, theirs) in zip(after.mean, before.mean) { #expect(abs(ours - theirs) < 12) }
+  }
+
+  @Test("a limit that holds from the start changes nothing", arguments: [OutputFormat.webp, .gif, .png])
+  func loose(format: OutputFormat) throws {
+    let whole = try process(Self.smooth, Self.configuration(format))
+    let (bytes, report) = try process(Self.smooth, Self.configuration(format, maxBytes: whole.bytes.count))
+    #expect(bytes == whole.bytes && report.compressionQuality == whole.report.compressionQuality)
+  }
+
+  @Test("a limit out of reach is named with the smallest size", arguments: [OutputFormat.webp, .gif, .png])
+  func unreachable(format: OutputFormat) throws {
+    let error = #expect(throws: PipelineError.self) {
+      _ = try process(Self.smooth, Self.configuration(format, maxBytes: 300))
+    }
+    #expect(error?.code == .limitExceeded && error?.limit?.name == "max_bytes" && error?.limit?.value ?? 0 > 300)
+  }
+
+  @Test("the search stays within the planned memory", arguments: [OutputFormat.webp, .gif], [true, false])
+  func memory(format: OutputFormat, spills: Bool) throws {
+    var limits = ImageLimits()
+    if !spills { limits.spill = nil }
+    let size = try process(Self.smooth, Self.configuration(format)).bytes.count
+    var configuration = Self.configuration(format, maxBytes: size / 2)
+    configuration.neverLarger = true
+    var reader = ImageReader(limits: limits)
+    _ = try reader.push(Self.smooth.span.bytes, isLast: true)
+    let plan = try reader.plan(configuration)
+    let (_, report) = try process(Self.smooth, configuration, limits: limits)
+    #expect(report.peakMemoryByteCount <= plan.workingSetByteCount)
+  }
+
+  @Test("never_larger holds for results of the image's format", arguments: [OutputFormat.webp, .gif])
+  func neverLarger(format: OutputFormat) throws {
+    let size = try process(Self.smooth, Self.configuration(format)).bytes.count
+    let small = try process(Self.smooth, Self.configuration(format, maxBytes: size * 4 / 5)).bytes
+    var configuration = Self.configuration(format)
+    let larger = try process(small, configuration)
+    configuration.neverLarger = true
+    let (bytes, report) = try process(small, configuration)
+    #expect(larger.bytes.count > small.count && bytes.count <= small.count)
+    #expect(report.output.frameCount == 6)
+    #expect(report.warnings.contains { $0.code == .qualityReduced } == (format == .webp))
+  }
+}
