@@ -3,6 +3,7 @@
 import time
 
 import pytest
+from PIL import Image
 
 from conftest import wait_until
 from playground import DONE, Playground, browser, image_file, needs_chromium, opened, photo, playground  # noqa: F401
@@ -363,3 +364,20 @@ CONTRAST = """(() => {
       return [element.textContent.trim().slice(0, 40), Number(ratio.toFixed(2))];
     }).filter(([, ratio]) => ratio < 4.5);
 })()"""
+
+
+@needs_chromium
+def test_an_animation_plays(browser, playground, tmp_path):
+    path = tmp_path / "moving.gif"
+    first, *rest = [Image.new("RGB", (60, 40), color) for color in ("red", "green", "blue")]
+    first.save(path, save_all=True, append_images=rest, duration=50, loop=0)
+    page = opened(browser, playground, path)
+    assert page.run("document.querySelectorAll('.sheet > img').length") == 0
+    page.run("playground.set(['max_frames'], 0)")
+    for format in ("webp", "gif", "png"):
+        page.run(f"playground.set(['preferred_format'], 'OUTPUT_FORMAT_{format.upper()}')")
+        page.wait(f"playground.variant.result?.report.output.format === '{format}' && !playground.variant.isBusy")
+        assert page.run("playground.variant.result.report.output.frame_count") == 3
+        page.wait("document.querySelector('.sheet > img')?.naturalWidth === 60")
+    assert page.problems == []
+    page.close()

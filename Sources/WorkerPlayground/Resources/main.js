@@ -332,11 +332,11 @@ class Playground {
   /** What stands for a result at the moment: the preview while the result is on its way. */
   shownOf(variant) {
     const { preview, result, isBusy } = variant;
-    if (!(preview && (isBusy || !result))) return result && { canvas: result.canvas, size: result.report.output, isPreview: false };
+    if (!(preview && (isBusy || !result))) return result && { canvas: result.canvas, layer: result.layer, size: result.report.output, isPreview: false };
     const known = result?.report.output ?? this.image.facts.output;
     const scale = Math.max(known.width, known.height) / Math.max(preview.canvas.width, preview.canvas.height);
     const size = { width: preview.canvas.width * scale, height: preview.canvas.height * scale };
-    return { canvas: preview.canvas, size, isPreview: true };
+    return { canvas: preview.canvas, layer: preview.canvas, size, isPreview: true };
   }
 
   showStage() {
@@ -359,12 +359,12 @@ class Playground {
       pane.show([this.difference.canvas], shown.size, `difference ×${this.gain}`);
     } else {
       const other = this.variants.find(({ id }) => id === this.left);
-      const before = other ? this.shownOf(other)?.canvas : reference;
+      const before = other ? this.shownOf(other)?.layer : reference;
       const isDivided = this.mode === "compare" && before && shown;
       if (isDivided) this.showSides(other);
       const [pane] = this.stage.arrange(1, Boolean(isDivided));
       const badge = this.mode === "difference" ? "comparing …" : shown?.isPreview ? "preview" : "";
-      pane.show(shown ? [shown.canvas, isDivided ? before : undefined] : [], shown?.size, shown ? badge : "");
+      pane.show(shown ? [shown.layer, isDivided ? before : undefined] : [], shown?.size, shown ? badge : "");
     }
     this.stage.place();
     this.showCaption();
@@ -412,7 +412,7 @@ class Playground {
     this.showWeight();
     if (this.overlay.element.parentElement !== panes[0].sheet) panes[0].sheet.append(this.overlay.element);
     const badge = this.variant.error ? "no result" : shown?.isPreview ? "preview" : "result";
-    panes[1].show(shown ? [shown.canvas] : [], shown?.size, badge);
+    panes[1].show(shown ? [shown.layer] : [], shown?.size, badge);
     this.stage.place();
     this.showCaption();
   }

@@ -1,7 +1,7 @@
 // The requests of one result, in step with the controls.
 
 import { toast } from "/dom.js";
-import { decoded } from "/stage.js";
+import { decoded, playing } from "/stage.js";
 
 /** Sides of previews: an eighth of a photograph of 12 megapixels, which a JPEG is decoded to at once. */
 const previewSide = 504;
@@ -59,7 +59,8 @@ export class Runner {
           const canvas = await decoded(blob, report.output);
           if (!isCurrent()) return;
           times.result = performance.now() - moved;
-          Object.assign(variant, { result: { canvas, blob, report, header }, isBusy: false, error: undefined, times });
+          const layer = report.output.frame_count > 1 ? playing(blob) : canvas;
+          Object.assign(variant, { result: { canvas, layer, blob, report, header }, isBusy: false, error: undefined, times });
         },
         spans: (spans) => { if (isCurrent()) variant.spans = spans; },
       });

@@ -21,6 +21,12 @@ export async function decoded(blob, { width, height }) {
   return canvas;
 }
 
+/** An element that plays an animation; its pixels are read from the canvas of its first frame. */
+export function playing(blob) {
+  const address = URL.createObjectURL(blob);
+  return h("img", { src: address, alt: "", draggable: "false", onload: () => URL.revokeObjectURL(address) });
+}
+
 /** One image area. Its layers lie on top of each other; the one in front may be cut off at the divider. */
 class Pane {
   constructor(stage) {
@@ -38,9 +44,9 @@ class Pane {
   show(layers, size, badge = "") {
     this.layers = layers.filter(Boolean);
     if (size) this.size = size;
-    const canvases = [...this.sheet.querySelectorAll("canvas")];
-    if (canvases.length !== this.layers.length || canvases.some((canvas, index) => canvas !== this.layers[index])) {
-      for (const canvas of canvases) canvas.remove();
+    const shown = [...this.sheet.querySelectorAll(":scope > canvas, :scope > img")];
+    if (shown.length !== this.layers.length || shown.some((layer, index) => layer !== this.layers[index])) {
+      for (const layer of shown) layer.remove();
       this.sheet.prepend(...this.layers);
     }
     this.badge.textContent = badge;
@@ -191,7 +197,7 @@ export class Stage {
     this.handle.style.left = `${this.division * 100}%`;
     this.handle.setAttribute("aria-valuenow", Math.round(this.division * 100));
     const [pane] = this.panes;
-    for (const canvas of pane?.layers ?? []) canvas.style.clipPath = "";
+    for (const layer of pane?.layers ?? []) layer.style.clipPath = "";
     if (!this.hasDivider || pane.layers.length < 2 || !pane.box) return;
     const edge = this.division * pane.element.clientWidth - pane.box.left;
     pane.layers.at(-1).style.clipPath = `inset(0 ${Math.max(0, pane.box.width - edge)}px 0 0)`;
