@@ -4,6 +4,7 @@ import io
 import random
 from pathlib import Path
 
+import apng_reference
 import grpc
 import pytest
 from conftest import Client, Worker
@@ -12,7 +13,7 @@ from PIL import GifImagePlugin, Image, ImageChops
 from test_calls import details, parts
 
 CORPUS = Path(__file__).resolve().parents[3] / "shared" / "corpus"
-PNG, WEBP, JPEG = 3, 4, 2
+PNG, WEBP, JPEG, GIF = 3, 4, 2, 6
 
 GifImagePlugin.LOADING_STRATEGY = GifImagePlugin.LoadingStrategy.RGB_ALWAYS
 
@@ -95,6 +96,94 @@ def test_every_frame_of_the_corpus(client, path, format):
         assert abs(took - takes) < 1, index
 
 
+def drawn(generator: random.Random, size: tuple, has_alpha: bool) -> Image.Image:
+    image = Image.new("RGBA", size, (0, 0, 0, 0) if has_alpha else (40, 80, 120, 255))
+    for _ in range(generator.randint(1, 5)):
+        left, top = generator.randrange(size[0]), generator.randrange(size[1])
+        box = (left, top, generator.randint(left + 1, size[0]), generator.randint(top + 1, size[1]))
+        opacity = generator.choice([255, 128, 0]) if has_alpha else 255
+        image.paste((*(generator.randrange(6) * 40 for _ in range(3)), opacity), box)
+    return image
+
+
+def generated(seed: int, suffix: str) -> bytes:
+    """An animation whose frames differ, with the disposals and blendings of APNG."""
+    generator = random.Random(f"{seed}{suffix}")
+    has_alpha = suffix != "GIF" and generator.random() < 0.7
+    size = (generator.randint(2, 70), generator.randint(2, 70))
+    frames = [drawn(generator, size, has_alpha)]
+    for index in range(generator.randint(1, 6)):
+        frame = frames[-1].copy()
+        frame.paste(drawn(generator, (20, 20), has_alpha), (generator.randrange(size[0]), generator.randrange(size[1])))
+        frame.putpixel((0, 0), (255, index * 40, 9, 255))
+        frames.append(frame)
+    options = {
+        "GIF": {"optimize": False},  # Pillow neither clears nor restores as browsers do
+        "PNG": {
+            "disposal": [generator.choice([0, 1, 2]) for _ in frames], "blend": [generator.choice([0, 1]) for _ in frames]},
+        "WEBP": {"lossless": generator.random() < 0.5, "minimize_size": generator.random() < 0.5},
+    }[suffix]
+    if suffix == "GIF":
+        frames = [frame.convert("RGB").quantize(64) for frame in frames]
+    file = io.BytesIO()
+    durations = [generator.choice([20, 30, 500]) for _ in frames]
+    frames[0].save(file, suffix, save_all=True, append_images=frames[1:], duration=durations, loop=3, **options)
+    return file.getvalue()
+
+
+@pytest.mark.parametrize("format", [PNG, WEBP])
+@pytest.mark.parametrize("suffix", ["GIF", "PNG", "WEBP"])
+def test_every_frame_of_generated_animations(client, suffix, format):
+    for seed in range(12):
+        image = generated(seed, suffix)
+        options = {"preferred_format": format, "webp": {"lossless": True}, "always_encode": True}
+        responses = parts(client.process(image, max_frames=0, **options))
+        result = b"".join(r.chunk for kind, r in responses if kind == "chunk")
+        expected = apng_reference.frames_of(image) if suffix == "PNG" else frames_of(image)
+        ours, theirs = merged(frames_of(result)), merged(expected)
+        assert len(ours) == len(theirs) > 1, seed
+        for index, ((one, took), (other, takes)) in enumerate(zip(ours, theirs)):
+            assert largest_difference(one, other, suffix == "GIF") <= (0 if suffix == "GIF" else 1), (seed, index)
+            assert abs(took - takes) < 1, (seed, index)
+
+
+@pytest.mark.parametrize("suffix", ["GIF", "PNG", "WEBP"])
+def test_an_unchanged_animation_is_passed_through(client, suffix):
+    for seed in range(6):
+        image = generated(seed, suffix)
+        responses = parts(client.process(image, max_frames=0))
+        report = responses[-1][1].report
+        result = b"".join(r.chunk for kind, r in responses if kind == "chunk")
+        assert report.passthrough and len(result) <= len(image)
+        before, after = frames_of(image), frames_of(result)
+        assert [(a.tobytes(), took) for a, took in after] == [(b.tobytes(), took) for b, took in before]
+        assert report.output.frame_count == len(before) == report.input.frame_count
+        assert report.output.duration.ToMilliseconds() == sum(took for _, took in before)
+
+
+@pytest.mark.parametrize("format", [WEBP, GIF])
+def test_max_bytes_holds_for_all_frames(client, format):
+    image = moving(160, 120, 12)
+    options = {"max_frames": 0, "max_width": 120, "compression_quality": 0.9, "preferred_format": format}
+    size = parts(client.process(image, **options))[-1][1].report.output_bytes
+    responses = parts(client.process(image, **options, max_bytes=size // 2))
+    result = b"".join(r.chunk for kind, r in responses if kind == "chunk")
+    report = responses[-1][1].report
+    assert size // 6 < len(result) == report.output_bytes <= size // 2
+    assert len(frames_of(result)) == report.output.frame_count == 12
+    if format == WEBP:
+        assert 0 < report.compression_quality < 0.9
+
+
+def test_the_last_frame_of_a_gif_in_one_message(client):
+    image = moving(60, 60, 4)
+    whole = parts(client.process(image, frame_index=-1, preferred_format=PNG))
+    same = parts(client.process(image, frame_index=3, preferred_format=PNG))
+    assert [r.chunk for kind, r in whole if kind == "chunk"] == [r.chunk for kind, r in same if kind == "chunk"]
+    error = refused(client, image, frame_index=-5, preferred_format=PNG)
+    assert error.code() == grpc.StatusCode.INVALID_ARGUMENT and "4 frames" in error.details()
+
+
 def moving(width: int, height: int, count: int) -> bytes:
     """A GIF in which a square moves over a texture."""
     noise = random.Random(3)
@@ -156,8 +245,10 @@ def test_frames_that_do_not_exist_and_fields_that_do_not_fit(client):
     assert error.code() == grpc.StatusCode.INVALID_ARGUMENT
     assert [v.field for b in details(error, error_details_pb2.BadRequest) for v in b.field_violations] == [
         "configuration.frame_index"]
-    error = refused(client, image, max_frames=0, max_bytes=1000, preferred_format=WEBP)
-    assert error.code() == grpc.StatusCode.UNIMPLEMENTED and "max_bytes" in error.details()
+    error = refused(client, image, max_frames=0, max_bytes=1000, allow_smaller_dimensions=True, preferred_format=WEBP)
+    assert error.code() == grpc.StatusCode.UNIMPLEMENTED and "allow_smaller_dimensions" in error.details()
+    error = refused(client, image, max_frames=0, max_bytes=100, preferred_format=WEBP)
+    assert error.code() == grpc.StatusCode.FAILED_PRECONDITION and "max_bytes" in error.details()
 
 
 def test_a_still_format_gets_one_frame_with_a_warning_and_a_preview_too(client):
