@@ -506,8 +506,8 @@ typedef struct ccodecs_webp_options {
   bool is_lossless;
   uint8_t near_lossless; ///< Near-lossless level of a lossless file, from 0 (smallest) to 100 (exact).
   uint8_t method;        ///< Effort, from 0 (fastest) to 6 (smallest).
-  bool sharp_chroma;     ///< Lossy only: converts to 4:2:0 so that edges of strong colors stay sharp, which takes longer.
-  bool saves_memory;     ///< Lossy only: takes 1.5 times as long, with a third to a half of the memory.
+  bool sharp_chroma; ///< Lossy only: converts to 4:2:0 so that edges of strong colors stay sharp, which takes longer.
+  bool saves_memory; ///< Lossy only: takes 1.5 times as long, with a third to a half of the memory.
 } ccodecs_webp_options;
 
 /// Options of the AVIF encoder.
