@@ -314,7 +314,9 @@ static bool are_valid(const ccodecs_encode_options *options) {
   return options->width > 0 && options->height > 0 && options->quality >= 1 && options->quality <= 100 &&
          options->jpeg.quality_64ths < (options->quality < 100 ? 64 : 1) &&
          options->metadata.exif_count <= CCODECS_MAX_EXIF_BYTES &&
-         options->metadata.icc_count <= CCODECS_MAX_PROFILE_BYTES && ccodecs_png_options_are_valid(&options->png) &&
+         options->metadata.icc_count <= CCODECS_MAX_PROFILE_BYTES &&
+         options->metadata.xmp_count <= CCODECS_MAX_XMP_BYTES &&
+         options->metadata.iptc_count <= CCODECS_MAX_IPTC_BYTES && ccodecs_png_options_are_valid(&options->png) &&
          ccodecs_webp_options_are_valid(&options->webp) && options->avif.effort <= 9 && options->jxl.effort >= 1 &&
          options->jxl.effort <= 9 && ccodecs_gif_options_are_valid(&options->gif);
 }
@@ -343,7 +345,8 @@ ccodecs_status ccodecs_encoder_create(
   if (*encoder == NULL) {
     return CCODECS_NO_MEMORY;
   }
-  (*encoder)->options.metadata.exif = (*encoder)->options.metadata.icc = NULL; // it was borrowed for create only
+  ccodecs_metadata *metadata = &(*encoder)->options.metadata;
+  metadata->exif = metadata->icc = metadata->xmp = metadata->iptc = NULL; // they were borrowed for create only
   return CCODECS_OK;
 }
 

@@ -23,6 +23,11 @@ package struct CodecLimits: Sendable, Hashable {
   /// If it is `nil`, they stay in memory.
   package var spill: SpillDirectory?
 
+  /// Whether decoders keep EXIF, XMP and IPTC.
+  ///
+  /// A WebP with XMP, which follows the image, is then buffered.
+  package var keepsMetadata = false
+
   package init(maxPixels: UInt64, maxBufferedPixels: UInt64, maxScans: UInt32, spill: SpillDirectory? = nil) {
     self.maxPixels = maxPixels
     self.maxBufferedPixels = maxBufferedPixels
@@ -34,7 +39,8 @@ package struct CodecLimits: Sendable, Hashable {
     ccodecs_limits(
       max_pixels: maxPixels, max_whole_input_pixels: maxBufferedPixels, max_scans: maxScans, max_frames: maxFrames,
       max_frame_pixels: maxFramePixels, can_spill: spill != nil,
-      spill_directory: spill?.descriptor ?? -1, spill_is_socket: spill?.isSocket ?? false)
+      spill_directory: spill?.descriptor ?? -1, spill_is_socket: spill?.isSocket ?? false,
+      keeps_metadata: keepsMetadata)
   }
 
   /// Limits on nothing, with a directory for spooled data.

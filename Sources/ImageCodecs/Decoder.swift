@@ -127,6 +127,18 @@ package struct Decoder: ~Copyable {
     return Array(UnsafeBufferPointer(start: bytes, count: byteCount))
   }
 
+  /// The metadata of the image as stored, if the limits ask for it.
+  ///
+  /// Call it after the header is complete and before `start`, which frees the metadata.
+  package var metadata: ImageMetadata {
+    var stored = ccodecs_metadata()
+    ccodecs_decoder_metadata(handle, &stored)
+    return ImageMetadata(
+      exif: Array(UnsafeBufferPointer(start: stored.exif, count: stored.exif_count)),
+      xmp: Array(UnsafeBufferPointer(start: stored.xmp, count: stored.xmp_count)),
+      iptc: Array(UnsafeBufferPointer(start: stored.iptc, count: stored.iptc_count)))
+  }
+
   /// Creates a conversion of the image's colors to `target` for rows of `format`.
   ///
   /// Call it after the header is complete and before `start`, which frees the profile. The result is `nil` if no

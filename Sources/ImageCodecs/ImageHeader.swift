@@ -73,6 +73,8 @@ package struct ImageHeader: Sendable, Hashable {
   package var gamut: Gamut
   /// An EXIF block that contains only the artist and copyright; empty if the image specifies neither.
   package var rights: [UInt8]
+  /// Whether the file has content credentials (C2PA); only known if the metadata of the image is kept.
+  package var hasCredentials: Bool
   /// The number of frames; 0 if it is not known yet.
   package var frameCount: Int
   /// How often an animation is played, as far as it is known; 0 for ever.
@@ -102,6 +104,7 @@ extension ImageHeader {
       ? ChromaSampling(across: Int(handle.chroma_across), down: Int(handle.chroma_down)) : nil
     self.rights = rights
     gamut = Gamut(handle.gamut)
+    hasCredentials = handle.has_credentials
     width = Int(handle.width)
     height = Int(handle.height)
     orientation = Orientation(rawValue: Int(handle.orientation)) ?? .up

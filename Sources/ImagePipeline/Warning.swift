@@ -42,6 +42,8 @@ package enum Warning: Sendable, Hashable {
   case ignoredNeverLarger
   /// There is not enough memory for the encoder of the planned format.
   case changedFormat(String, planned: String)
+  /// The content credentials of the image do not hold for the result.
+  case removedCredentials
 }
 
 extension Warning {
@@ -66,6 +68,7 @@ extension Warning {
     case damageUnchecked = "DAMAGE_UNCHECKED"
     case neverLargerIgnored = "NEVER_LARGER_IGNORED"
     case formatChanged = "FORMAT_CHANGED"
+    case credentialsRemoved = "CREDENTIALS_REMOVED"
   }
 
   /// The warning as reports contain it.
@@ -141,6 +144,9 @@ extension Warning {
         .formatChanged,
         "the result is \(format) instead of \(planned), whose encoder needs more than image_memory_limit",
         ["format": format, "planned_format": planned])
+    case .removedCredentials:
+      ReportedWarning(
+        .credentialsRemoved, "the content credentials (C2PA) were removed, as they do not hold for the result")
     }
   }
 

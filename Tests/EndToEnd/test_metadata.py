@@ -5,13 +5,14 @@ import json
 import subprocess
 
 import pytest
-from conftest import fixture_bytes
+from conftest import built_in, fixture_bytes
 from PIL import Image, ImageCms
 from PIL.PngImagePlugin import PngInfo
 from test_calls import parts
 
 FORMATS = {"JPEG": 2, "PNG": 3, "WEBP": 4}
-STRIP, KEEP_COPYRIGHT = 1, 2
+OUTPUTS = [2, 3, 4, pytest.param(5, marks=built_in("avif"))]
+STRIP, KEEP_COPYRIGHT, KEEP_ALL, SELECTED = 1, 2, 3, 4
 # Tags that exiftool reports for every file, for the pixels, and for their coding.
 HARMLESS = {
     "SourceFile", "ExifTool:ExifToolVersion", "Composite:ImageSize", "Composite:Megapixels", "File:FileSize",
@@ -96,3 +97,79 @@ def test_copyright_is_kept_alone(client, tmp_path, container, output, mode):
     with Image.open(kept) as image:
         image.load()
         assert dict(image.getexif()) == {0x013B: "Anna Beispiel", 0x8298: "(c) 2024 Anna Beispiel"}
+
+
+# What a camera and an editor write, in every container.
+WRITTEN = [
+    "-Make=Acme", "-Model=Cam 1", "-Orientation#=6", "-Artist=Anna", "-Copyright=(c) Anna", "-GPSLatitude=48.1",
+    "-GPSLatitudeRef=N", "-EXIF:SerialNumber=SN12345", "-LensSerialNumber=LS99", "-OwnerName=Anna B.", "-ISO=100",
+    "-ExposureTime=1/250", "-DateTimeOriginal=2024:01:02 03:04:05", "-ExifImageWidth=4000", "-ExifImageHeight=3000",
+    "-LensModel=L 50", "-XMP-dc:Title=Old title", "-XMP-dc:Creator=Anna", "-XMP-exif:GPSLatitude=48.1",
+    "-XMP-aux:SerialNumber=SN12345", "-XMP-tiff:Orientation#=6", "-XMP-photoshop:City=Dorf",
+    "-XMP-GPano:FullPanoWidthPixels=4000",
+]
+CAMERA = {
+    "EXIF:Make": "Acme", "EXIF:Model": "Cam 1", "EXIF:Artist": "Anna", "EXIF:Copyright": "(c) Anna", "EXIF:ISO": 100,
+    "EXIF:ExposureTime": "1/250", "EXIF:DateTimeOriginal": "2024:01:02 03:04:05", "EXIF:LensModel": "L 50",
+}
+PRIVATE = ("GPS", "Serial", "Owner", "Orientation", "Thumbnail", "GPano", "FullPano")
+
+
+def photographed(container: str, tmp_path, *more: str) -> bytes:
+    image = Image.open(io.BytesIO(fixture_bytes("photo.png"))).convert("RGB")
+    path = tmp_path / f"source.{container.lower()}"
+    image.save(path, container)
+    subprocess.run(["exiftool", "-q", "-overwrite_original", "-api", "PNGEarlyXMP=1", *WRITTEN, *more, str(path)], check=True)
+    return path.read_bytes()
+
+
+@pytest.mark.parametrize("container", [*FORMATS, pytest.param("AVIF", marks=built_in("avif"))])
+@pytest.mark.parametrize("output", OUTPUTS)
+def test_all_is_kept_without_what_is_private(client, tmp_path, container, output):
+    image = photographed(container, tmp_path, *(["-IPTC:City=Dorf"] if container == "JPEG" else []))
+    path = result(client, tmp_path, image, preferred_format=output, metadata=KEEP_ALL, max_width=50)
+    found = tags(path)
+    assert CAMERA.items() <= found.items()
+    assert found["XMP:Title"] == "Old title" and found["XMP:City"] == "Dorf"
+    assert (found["EXIF:ExifImageWidth"], found["EXIF:ExifImageHeight"]) == Image.open(path).size
+    assert found.get("IPTC:City") == ("Dorf" if container == "JPEG" and output == 2 else None)
+    assert [name for name in found if any(word in name for word in PRIVATE)] == []
+    assert "ExifTool:Warning" not in found
+
+
+@pytest.mark.parametrize("output", OUTPUTS)
+def test_only_what_is_named_is_selected(client, tmp_path, output):
+    image = photographed("JPEG", tmp_path)
+
+    def selected(**parts) -> dict:
+        return tags(result(client, tmp_path, image, preferred_format=output, metadata=SELECTED, max_width=50, **parts))
+
+    assert not any(name.startswith(("EXIF:", "XMP:")) for name in selected())
+    named = selected(keep_exif=True, keep_location=True)
+    assert CAMERA.items() <= named.items() and "EXIF:GPSLatitude" in named
+    assert not any("Serial" in name or name.startswith("XMP:") for name in named)
+    named = selected(keep_exif=True, keep_xmp=True, keep_serial_numbers=True)
+    assert named["EXIF:SerialNumber"] == named["XMP:SerialNumber"] == "SN12345"
+    assert named["EXIF:LensSerialNumber"] == "LS99" and not any("GPS" in name for name in named)
+
+
+@pytest.mark.parametrize("policy", [STRIP, KEEP_ALL])
+@pytest.mark.parametrize("output", OUTPUTS)
+def test_texts_of_the_request_are_written(client, tmp_path, output, policy):
+    texts = {"metadata_title": "Über <uns>", "metadata_copyright": "© 2026 Verlag", "metadata_description": "Ein Dorf"}
+    image = photographed("JPEG", tmp_path, "-IPTC:ObjectName=Old title")
+    found = tags(result(client, tmp_path, image, preferred_format=output, metadata=policy, max_width=50, **texts))
+    assert (found["XMP:Title"], found["XMP:Rights"], found["XMP:Description"]) == tuple(texts.values())
+    assert (found["EXIF:Copyright"], found["EXIF:ImageDescription"]) == ("© 2026 Verlag", "Ein Dorf")
+    if policy == KEEP_ALL and output == 2:
+        assert found["IPTC:ObjectName"] == "Über <uns>"
+    assert ("EXIF:Artist" in found) == (policy == KEEP_ALL)
+
+
+def test_a_copied_jpeg_keeps_all(client, tmp_path):
+    image = photographed("JPEG", tmp_path)
+    responses = parts(client.process(image, metadata=KEEP_ALL, rotation=270))
+    assert responses[-1][1].report.passthrough
+    path = tmp_path / "copy"
+    path.write_bytes(b"".join(r.chunk for kind, r in responses if kind == "chunk"))
+    assert CAMERA.items() <= tags(path).items()

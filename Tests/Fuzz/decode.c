@@ -83,6 +83,22 @@ static void select_frames(ccodecs_decoder *decoder, uint32_t seed) {
   }
 }
 
+/// Reads every byte of the metadata.
+static void use_metadata(const ccodecs_decoder *decoder, bool is_kept) {
+  ccodecs_metadata metadata;
+  ccodecs_decoder_metadata(decoder, &metadata);
+  const uint8_t *blocks[3] = {metadata.exif, metadata.xmp, metadata.iptc};
+  const size_t counts[3] = {metadata.exif_count, metadata.xmp_count, metadata.iptc_count};
+  uint8_t sum = 0;
+  for (int i = 0; i < 3; i++) {
+    check(counts[i] == 0 || (is_kept && counts[i] <= 65536), "metadata is kept if asked for, up to a size");
+    for (size_t j = 0; j < counts[i]; j++) {
+      sum ^= blocks[i][j];
+    }
+  }
+  sink = sum;
+}
+
 /// Converts colors from the image's profile, and one to it.
 static void convert_colors(ccodecs_decoder *decoder, ccodecs_budget *budget, uint32_t seed) {
   enum { PIXELS = 16 };
@@ -143,6 +159,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count) {
       .max_frame_pixels = most_pixels,
       .can_spill = directory >= 0,
       .spill_directory = directory,
+      .keeps_metadata = (seed >> 27 & 1) != 0,
   };
   const size_t used = directory >= 0 ? CCODECS_SPILL_BYTES : 0; // makes everything that can be spilled go to files
   ccodecs_budget budget = {.limit = budget_bytes, .used = used, .peak = used};
@@ -160,6 +177,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count) {
     check(header->width > 0 && header->height > 0, "an image has a size");
     check((uint64_t)header->width * header->height <= most_pixels, "the pixel limit holds");
     check(header->orientation >= 1 && header->orientation <= 8, "an orientation is one of eight");
+    use_metadata(decoder, limits.keeps_metadata);
     convert_colors(decoder, &budget, seed >> 12);
     select_frames(decoder, seed >> 20);
     decode_rows(decoder, &f, pick_scale(decoder, seed >> 8), seed >> 18);

@@ -68,6 +68,10 @@ static outcome rewrite(const uint8_t *bytes, size_t count, size_t window_bytes, 
       .exif_count = turn % 2 == 0 ? sizeof exif : 0,
       .icc = profile,
       .icc_count = turn % 3 == 0 ? profile_count : 0,
+      .xmp = exif,
+      .xmp_count = turn > 5 ? sizeof exif : 0,
+      .iptc = exif,
+      .iptc_count = turn == 7 ? sizeof exif : 0,
   };
   outcome o = {.status = CCODECS_UNSUPPORTED};
   feed f = {.bytes = bytes, .left = count, .window_bytes = window_bytes};

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes structured seeds for the fuzzers: images with several items, tiles, strips and layers, and frames of palettes.
+"""Writes structured seeds for the fuzzers: images with several items, tiles, strips and layers, metadata, and frames of palettes.
 
     Tests/Fuzz/seeds.py FOLDER
 
@@ -12,6 +12,7 @@ import struct
 import sys
 
 import animations
+import metadata
 
 FIXTURES = pathlib.Path(__file__).resolve().parent.parent / "TestSupport" / "Fixtures"
 
@@ -287,6 +288,8 @@ def main(folder):
         write(folder / "palette" / f"{kind}.palette", data)
     for name, data in (*animations.gif_seeds(), *animations.apng_seeds(), *animations.webp_seeds(FIXTURES)):
         write(folder / "animations" / name, data)
+    for name, data in metadata.seeds(FIXTURES):
+        write(folder / "metadata" / name, data)
 
 
 def write(path, data):

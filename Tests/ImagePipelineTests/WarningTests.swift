@@ -46,7 +46,7 @@ struct WarningTests {
   func codes() {
     let plain: [Warning] = [
       .brokenEXIF, .firstImageOnly, .repairedDamage, .damagedWithoutLoss, .lateOrientation, .missingEnd, .truncated,
-      .unusableProfile, .ignoredScaleFactor, .uncheckedDamage, .ignoredNeverLarger,
+      .unusableProfile, .ignoredScaleFactor, .uncheckedDamage, .ignoredNeverLarger, .removedCredentials,
     ]
     let reported = plain.map(\.reported)
     #expect(reported.allSatisfy { $0.parameters.isEmpty && !$0.message.isEmpty })

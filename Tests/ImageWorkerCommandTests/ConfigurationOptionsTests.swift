@@ -111,7 +111,7 @@ struct ConfigurationOptionsTests {
       (["--format", "bmp"], ["--format is \"bmp\"", "original, jpeg, png, webp, avif, gif or jxl"]),
       (["--resize-mode", "crop"], ["--resize-mode is \"crop\"", "fit, fill or stretch"]),
       (["--rotation", "45"], ["--rotation is 45", "0, 90, 180 or 270"]),
-      (["--metadata", "all"], ["--metadata is \"all\"", "strip or keep-copyright"]),
+      (["--metadata", "all"], ["--metadata is \"all\"", "strip, keep-copyright, keep-all or selected"]),
       (["--compression-level", "10"], ["--compression-level is 10", "between 0 and 9"]),
       (["--filter", "sepias"], ["--filter \"sepias\"", "grayscale"]),
       (["--filter", "blur=1,radius"], ["--filter", "radius=4"]),

@@ -59,7 +59,7 @@ package enum Container {
   /// Returns an extended WebP from a lossy one that has only an image chunk; the profile precedes it and EXIF follows
   /// it.
   package static func webp(
-    _ bytes: [UInt8], width: Int, height: Int, profile: [UInt8] = [], exif: [UInt8] = []
+    _ bytes: [UInt8], width: Int, height: Int, profile: [UInt8] = [], exif: [UInt8] = [], xmp: [UInt8] = []
   ) -> [UInt8] {
     func chunk(_ type: String, _ body: [UInt8]) -> [UInt8] {
       body.isEmpty
@@ -67,9 +67,11 @@ package enum Container {
         : Array(type.utf8) + littleEndian(body.count, byteCount: 4) + body
           + [UInt8](repeating: 0, count: body.count & 1)
     }
-    let flags: UInt8 = (profile.isEmpty ? 0 : 0x20) | (exif.isEmpty ? 0 : 0x08)
+    let flags: UInt8 = (profile.isEmpty ? 0 : 0x20) | (exif.isEmpty ? 0 : 0x08) | (xmp.isEmpty ? 0 : 0x04)
     let extended = [flags, 0, 0, 0] + littleEndian(width - 1, byteCount: 3) + littleEndian(height - 1, byteCount: 3)
-    let body = chunk("VP8X", extended) + chunk("ICCP", profile) + bytes.dropFirst(12) + chunk("EXIF", exif)
+    let body =
+      chunk("VP8X", extended) + chunk("ICCP", profile) + bytes.dropFirst(12) + chunk("EXIF", exif)
+      + chunk("XMP ", xmp)
     return Array("RIFF".utf8) + littleEndian(body.count + 4, byteCount: 4) + Array("WEBP".utf8) + body
   }
 

@@ -155,7 +155,7 @@ package func process(
   limits: ImageLimits = ImageLimits(), cancellation: Cancellation = Cancellation(),
   tracing: TraceTarget = TraceTarget()
 ) throws(PipelineError) -> (bytes: [UInt8], report: ProcessingReport) {
-  var reader = ImageReader(limits: limits)
+  var reader = ImageReader(limits: limits, keepsMetadata: configuration.readsMetadata)
   var windows = Windows(bytes: bytes, windowByteCount: windowByteCount)
   try reader.readHeader(&windows)
   let plan = try reader.plan(configuration)

@@ -43,6 +43,9 @@ struct ConfigurationFieldsTests {
   /// Fields that do not accept every value of their type.
   private static let special: [String: [Value]] = [
     "target_similarity": [.number(60), .number(70)], "scale_factor": [.number(1.5), .number(2)],
+    "metadata_title": [.text("a title"), .text("ein Titel")],
+    "metadata_copyright": [.text("a notice"), .text("ein Vermerk")],
+    "metadata_description": [.text("a text"), .text("ein Text")],
     "rotation": [.integer(90), .integer(180)],
     "png.palette_colors": [.integer(2), .integer(3)],
     "filters.name": [.text("blur"), .text("sharpen")],

@@ -6,6 +6,9 @@
 #include <stdio.h>
 #include <string.h>
 
+/// The maximum size of EXIF, XMP and IPTC in bytes.
+enum { MAX_BLOCK_BYTES = 65536 };
+
 void *ccodecs_decoder_allocate(
     size_t byte_count, const ccodecs_decoder_methods *methods, ccodecs_format format, const ccodecs_limits *limits,
     ccodecs_budget *budget) {
@@ -170,6 +173,28 @@ ccodecs_status ccodecs_decoder_keep_profile(ccodecs_decoder *decoder, const uint
   return ccodecs_bytes_append(&decoder->profile, profile, count, decoder->budget)
              ? CCODECS_OK
              : ccodecs_decoder_fail(decoder, CCODECS_NO_MEMORY, "no room for the color profile");
+}
+
+bool ccodecs_decoder_keep_block(ccodecs_decoder *decoder, ccodecs_bytes *kept, const uint8_t *bytes, size_t count) {
+  const bool is_wanted = decoder->limits.keeps_metadata && decoder->state == CCODECS_STATE_HEADER && kept->count == 0;
+  return !is_wanted || count > MAX_BLOCK_BYTES || ccodecs_bytes_append(kept, bytes, count, decoder->budget);
+}
+
+void ccodecs_decoder_metadata(const ccodecs_decoder *decoder, ccodecs_metadata *metadata) {
+  *metadata = (ccodecs_metadata){
+      .exif = decoder->exif.count == 0 ? NULL : ccodecs_bytes_start(&decoder->exif),
+      .exif_count = decoder->exif.count,
+      .xmp = decoder->xmp.count == 0 ? NULL : ccodecs_bytes_start(&decoder->xmp),
+      .xmp_count = decoder->xmp.count,
+      .iptc = decoder->iptc.count == 0 ? NULL : ccodecs_bytes_start(&decoder->iptc),
+      .iptc_count = decoder->iptc.count,
+  };
+}
+
+static void free_metadata(ccodecs_decoder *decoder) {
+  ccodecs_bytes_free(&decoder->exif, decoder->budget);
+  ccodecs_bytes_free(&decoder->xmp, decoder->budget);
+  ccodecs_bytes_free(&decoder->iptc, decoder->budget);
 }
 
 ccodecs_status ccodecs_decoder_use_color_codes(ccodecs_decoder *decoder, ccodecs_color_codes codes) {
@@ -425,6 +450,7 @@ ccodecs_status ccodecs_decoder_start(
     return ccodecs_decoder_fail(decoder, CCODECS_MISUSE, "the decoder has no scale %u/8", options->scale_eighths);
   }
   ccodecs_bytes_free(&decoder->profile, decoder->budget);
+  free_metadata(decoder);
   decoder->tolerates_truncation = options->tolerates_truncation;
   decoder->tolerates_damage = options->tolerates_damage;
   status = check_header(decoder);
@@ -569,6 +595,7 @@ ccodecs_excess ccodecs_decoder_excess(const ccodecs_decoder *decoder) {
 void ccodecs_decoder_destroy(ccodecs_decoder *decoder) {
   if (decoder != NULL) {
     ccodecs_free(decoder->budget, decoder->fill);
+    free_metadata(decoder);
     ccodecs_bytes_free(&decoder->profile, decoder->budget);
     ccodecs_bytes_free(&decoder->artist, decoder->budget);
     ccodecs_bytes_free(&decoder->copyright, decoder->budget);

@@ -41,9 +41,12 @@ struct ccodecs_decoder {
   ccodecs_budget *budget;
   ccodecs_limits limits;
   ccodecs_header header;
-  ccodecs_bytes profile;   ///< As stored; kept after the header only if it is not sRGB.
-  bool has_color_codes;    ///< `profile` was created from code points.
-  bool is_hdr;             ///< These are of PQ or HLG.
+  ccodecs_bytes profile; ///< As stored; kept after the header only if it is not sRGB.
+  bool has_color_codes;  ///< `profile` was created from code points.
+  bool is_hdr;           ///< These are of PQ or HLG.
+  ccodecs_bytes exif;    ///< As stored, like `xmp` and `iptc`; only if limits.keeps_metadata, and until start.
+  ccodecs_bytes xmp;
+  ccodecs_bytes iptc;
   ccodecs_bytes artist;    ///< At most CCODECS_MAX_COPYRIGHT_TEXT bytes, without a terminating zero.
   ccodecs_bytes copyright; ///< Like `artist`.
   bool tolerates_truncation;
@@ -151,8 +154,13 @@ bool ccodecs_mpf_has_more_images(const uint8_t *bytes, size_t count);
 /// The maximum size in bytes of a stored Artist or Copyright text; longer texts are truncated.
 #define CCODECS_MAX_COPYRIGHT_TEXT 4095
 
-/// Stores Artist (0x013B) and Copyright (0x8298) from IFD0 of a TIFF block. Returns false if the budget is exhausted.
+/// Keeps a TIFF block, and stores Artist (0x013B) and Copyright (0x8298) from its IFD0. Returns false if the budget is
+/// exhausted.
 bool ccodecs_exif_keep_copyright(ccodecs_decoder *decoder, const uint8_t *bytes, size_t count);
+
+/// Keeps EXIF, XMP or IPTC if limits.keeps_metadata, the header is being read, there are no earlier ones in `kept`, and
+/// they are not too large. Returns false if the budget is exhausted.
+bool ccodecs_decoder_keep_block(ccodecs_decoder *decoder, ccodecs_bytes *kept, const uint8_t *bytes, size_t count);
 
 /// Replaces `kept` with a text, without trailing zeros and spaces, truncated to CCODECS_MAX_COPYRIGHT_TEXT bytes.
 /// Returns false if the budget is exhausted.

@@ -55,9 +55,13 @@ uint32_t ccodecs_encoder_channels(const ccodecs_encode_options *options);
 /// The maximum size in bytes of the EXIF block in a JPEG APP1 segment.
 #define CCODECS_MAX_EXIF_BYTES (65535 - 2 - 6)
 
+/// The maximum size in bytes of an XMP packet in a JPEG APP1 segment, and of IPTC in an APP13 segment.
+#define CCODECS_MAX_XMP_BYTES (65535 - 2 - 29)
+#define CCODECS_MAX_IPTC_BYTES 65000
+
 /// Returns the size of all metadata in bytes, without what a format adds.
 static inline size_t ccodecs_metadata_bytes(const ccodecs_metadata *metadata) {
-  return metadata->exif_count + metadata->icc_count;
+  return metadata->exif_count + metadata->icc_count + metadata->xmp_count + metadata->iptc_count;
 }
 
 /// Returns an upper bound of the file size in bytes for a lossy format, which needs up to 12 bits per sample for noise

@@ -95,6 +95,9 @@ bool ccodecs_decoder_keep_text(ccodecs_decoder *decoder, ccodecs_bytes *kept, co
 }
 
 bool ccodecs_exif_keep_copyright(ccodecs_decoder *decoder, const uint8_t *bytes, size_t count) {
+  if (!ccodecs_decoder_keep_block(decoder, &decoder->exif, bytes, count)) {
+    return false;
+  }
   if (count < TIFF_HEADER_BYTES || (memcmp(bytes, "II*\0", 4) != 0 && memcmp(bytes, "MM\0*", 4) != 0)) {
     return true;
   }

@@ -22,6 +22,7 @@ typedef struct avif_encoder {
   size_t row_stride;
   size_t charged;
   ccodecs_bytes exif;
+  ccodecs_bytes xmp;
   uint32_t written;
 } avif_encoder;
 
@@ -85,6 +86,9 @@ static ccodecs_status finish(ccodecs_encoder *base) {
   if (!is_error(error) && e->exif.count > 0) {
     error = heif_context_add_exif_metadata(e->context, image, ccodecs_bytes_start(&e->exif), (int)e->exif.count);
   }
+  if (!is_error(error) && e->xmp.count > 0) {
+    error = heif_context_add_XMP_metadata(e->context, image, ccodecs_bytes_start(&e->xmp), (int)e->xmp.count);
+  }
   heif_image_handle_release(image);
   struct heif_writer writer = {.writer_api_version = 1, .write = on_write};
   if (!is_error(error)) {
@@ -104,6 +108,7 @@ static void destroy(ccodecs_encoder *base) {
   ccodecs_budget *budget = base->budget;
   release(e);
   ccodecs_bytes_free(&e->exif, budget);
+  ccodecs_bytes_free(&e->xmp, budget);
   ccodecs_bytes_free(&base->output, budget);
   ccodecs_free(budget, e);
 }
@@ -152,7 +157,8 @@ ccodecs_encoder *ccodecs_avif_encoder_create(const ccodecs_encode_options *optio
   const uint64_t charge = library_charge(options);
   if (charge <= SIZE_MAX && ccodecs_budget_charge(budget, (size_t)charge)) {
     e->charged = (size_t)charge;
-    if (ccodecs_bytes_append(&e->exif, options->metadata.exif, options->metadata.exif_count, budget) && begin(e)) {
+    if (ccodecs_bytes_append(&e->exif, options->metadata.exif, options->metadata.exif_count, budget) &&
+        ccodecs_bytes_append(&e->xmp, options->metadata.xmp, options->metadata.xmp_count, budget) && begin(e)) {
       return &e->base;
     }
   }

@@ -23,6 +23,8 @@
 static const size_t library_bytes = (size_t)4 << 20;
 /// libheif has one limit for both width and height.
 static const int max_side = 65535;
+/// Maximum size of a block of metadata in bytes.
+static const size_t most_metadata = 65536;
 /// Maximum number of tiles that are decoded separately, as libheif searches each among all images.
 enum { MAX_TILES = 1024 };
 
@@ -95,6 +97,78 @@ static ccodecs_status read_profile(heif_decoder *d) {
   const ccodecs_status status = is_read ? ccodecs_decoder_keep_profile(&d->base, profile, count) : CCODECS_OK;
   ccodecs_free(d->base.budget, profile);
   return status;
+}
+
+/// Keeps a block of metadata from its byte `first` on. Returns false if the budget is exhausted.
+static bool keep_block(heif_decoder *d, heif_item_id item, ccodecs_bytes *kept, uint32_t first) {
+  const size_t count = heif_image_handle_get_metadata_size(d->handle, item);
+  if (count <= first || count > most_metadata) {
+    return true;
+  }
+  uint8_t *block = ccodecs_allocate(d->base.budget, count);
+  if (block == NULL) {
+    return false;
+  }
+  const bool is_read = !is_error(heif_image_handle_get_metadata(d->handle, item, block));
+  const bool has_room = !is_read || ccodecs_decoder_keep_block(&d->base, kept, block + first, count - first);
+  ccodecs_free(d->base.budget, block);
+  return has_room;
+}
+
+/// Keeps EXIF, whose TIFF block begins at an offset behind the four bytes that state it. Returns false if the budget is
+/// exhausted.
+static bool keep_exif(heif_decoder *d, heif_item_id item) {
+  enum { OFFSET_BYTES = 4 };
+  ccodecs_bytes whole = {0};
+  bool has_room = keep_block(d, item, &whole, 0);
+  if (has_room && whole.count > OFFSET_BYTES) {
+    const uint8_t *bytes = ccodecs_bytes_start(&whole);
+    const uint64_t first = OFFSET_BYTES + (uint64_t)ccodecs_be32(bytes);
+    has_room = first >= whole.count ||
+               ccodecs_decoder_keep_block(&d->base, &d->base.exif, bytes + first, whole.count - (size_t)first);
+  }
+  ccodecs_bytes_free(&whole, d->base.budget);
+  return has_room;
+}
+
+/// Keeps EXIF and XMP. Returns false if the budget is exhausted.
+static bool read_metadata(heif_decoder *d) {
+  enum { MAX_ITEMS = 16 };
+  heif_item_id items[MAX_ITEMS];
+  const int count = d->base.limits.keeps_metadata
+                        ? heif_image_handle_get_list_of_metadata_block_IDs(d->handle, NULL, items, MAX_ITEMS)
+                        : 0;
+  bool has_room = true;
+  for (int i = 0; i < count && has_room; i++) {
+    const char *kind = heif_image_handle_get_metadata_type(d->handle, items[i]);
+    const char *content = heif_image_handle_get_metadata_content_type(d->handle, items[i]);
+    if (kind != NULL && strcmp(kind, "Exif") == 0) {
+      has_room = keep_exif(d, items[i]);
+    } else if (content != NULL && strcmp(content, "application/rdf+xml") == 0) {
+      has_room = keep_block(d, items[i], &d->base.xmp, 0);
+    }
+  }
+  return has_room;
+}
+
+/// Returns whether the file has content credentials: a box of C2PA at its top level.
+static bool has_credentials(const heif_decoder *d) {
+  static const uint8_t identifier[16] = {0xD8, 0xFE, 0xC3, 0xD6, 0x1B, 0x0E, 0x48, 0x3C,
+                                         0x92, 0x97, 0x58, 0x28, 0x87, 0x7E, 0xC4, 0x81};
+  enum { HEAD_BYTES = 8 };
+  const uint8_t *bytes = ccodecs_bytes_start(&d->file);
+  size_t at = 0;
+  while (d->file.count - at >= HEAD_BYTES + sizeof identifier) {
+    const uint32_t size = ccodecs_be32(bytes + at);
+    if (memcmp(bytes + at + 4, "uuid", 4) == 0 && memcmp(bytes + at + HEAD_BYTES, identifier, sizeof identifier) == 0) {
+      return true;
+    }
+    if (size < HEAD_BYTES || size > d->file.count - at) {
+      return false;
+    }
+    at += size;
+  }
+  return false;
 }
 
 /// Returns whether a tile can be decoded separately, and has the same size as those before.
@@ -181,7 +255,8 @@ static ccodecs_status describe(heif_decoder *d) {
       // libheif expands the range of images with chroma, but not that of gray ones.
       .is_limited_gray = graph->is_monochrome && graph->color.is_known && !graph->color.has_full_range,
   };
-  return read_profile(d);
+  header->has_credentials = d->base.limits.keeps_metadata && has_credentials(d);
+  return read_metadata(d) ? read_profile(d) : CCODECS_NO_MEMORY;
 }
 
 /// Writes the size of a last box that has none because it extends to the end of the file, which libheif would treat as

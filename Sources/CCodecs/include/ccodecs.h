@@ -171,6 +171,20 @@ typedef struct ccodecs_frame {
   uint32_t play_count;
 } ccodecs_frame;
 
+// MARK: Metadata
+
+/// The metadata of a file, as an encoder or a rewriter writes it.
+typedef struct ccodecs_metadata {
+  const uint8_t *exif; ///< EXIF data (a TIFF block), or NULL.
+  size_t exif_count;   ///< Size of `exif` in bytes, at most 65527; 0 for none.
+  const uint8_t *icc;  ///< An ICC profile for the pixels, or NULL. Ignored by formats that cannot contain one.
+  size_t icc_count;    ///< Size of `icc` in bytes, at most CCODECS_MAX_PROFILE_BYTES; 0 for none.
+  const uint8_t *xmp;  ///< An XMP packet in UTF-8, or NULL.
+  size_t xmp_count;    ///< Size of `xmp` in bytes, at most 65504; 0 for none.
+  const uint8_t *iptc; ///< Datasets of IPTC-IIM, or NULL. Only JPEG contains them.
+  size_t iptc_count;   ///< Size of `iptc` in bytes, at most 65000; 0 for none.
+} ccodecs_metadata;
+
 // MARK: Decoder
 
 /// A limit that an image exceeds.
@@ -195,6 +209,9 @@ typedef struct ccodecs_limits {
   /// Whether spill_directory is a socket for processes that cannot create files: it answers each size, a uint64_t, with
   /// the descriptor of a new unnamed file of this size.
   bool spill_is_socket;
+  /// Not a limit: keep EXIF, XMP and IPTC for ccodecs_decoder_metadata. A WebP with XMP, which follows the image, is
+  /// then buffered.
+  bool keeps_metadata;
 } ccodecs_limits;
 
 /// The memory in bytes that an image may use before large blocks are spooled to limits.spill_directory.
@@ -271,6 +288,8 @@ typedef struct ccodecs_header {
   uint32_t play_count;  ///< How often an animation is played, as far as it is known; 0 for ever.
   bool has_frames;      ///< ccodecs_decoder_select_frames can select others than the first.
   uint32_t warnings;    ///< Bits of CCODECS_WARNING_*; more may be set until CCODECS_DONE.
+  /// There are content credentials (C2PA), which no result of this image satisfies. Only set if limits.keeps_metadata.
+  bool has_credentials;
   bool is_damaged;      ///< The header is damaged: start fails with CCODECS_CORRUPT unless damage is tolerated.
   uint32_t damaged_row; ///< With CCODECS_WARNING_TOLERATED: the first stored row that damage may affect.
 } ccodecs_header;
@@ -384,6 +403,11 @@ void ccodecs_decoder_profile(const ccodecs_decoder *decoder, const uint8_t **byt
 /// more copyright metadata after the last row.
 size_t ccodecs_decoder_trailing_metadata(const ccodecs_decoder *decoder, uint8_t block[CCODECS_MAX_COPYRIGHT_BYTES]);
 
+/// Sets EXIF, XMP and IPTC to those of the image as stored, if limits.keeps_metadata. Each has at most 64 KiB; larger
+/// ones are left out. The bytes belong to the decoder and are valid until start. Legal after read_header. Sources are
+/// JPEG, PNG (before the image data), WebP, AVIF and HEIC, and EXIF of PSD.
+void ccodecs_decoder_metadata(const ccodecs_decoder *decoder, ccodecs_metadata *metadata);
+
 /// Returns the scales that start accepts: bit N-1 set means N/8. Legal after read_header.
 uint8_t ccodecs_decoder_scales(const ccodecs_decoder *decoder);
 
@@ -459,14 +483,6 @@ void ccodecs_conversion_convert(
 void ccodecs_conversion_destroy(ccodecs_conversion *conversion);
 
 // MARK: Encoder
-
-/// The metadata that an encoder or a rewriter writes.
-typedef struct ccodecs_metadata {
-  const uint8_t *exif; ///< EXIF data (a TIFF block), or NULL.
-  size_t exif_count;   ///< Size of `exif` in bytes, at most 65527; 0 for none.
-  const uint8_t *icc;  ///< An ICC profile for the pixels, or NULL. Ignored by formats that cannot contain one.
-  size_t icc_count;    ///< Size of `icc` in bytes, at most CCODECS_MAX_PROFILE_BYTES; 0 for none.
-} ccodecs_metadata;
 
 /// The chroma subsampling of an encoded image.
 typedef enum ccodecs_subsampling {

@@ -226,7 +226,8 @@ ccodecs_status ccodecs_jpeg_sample_create(
       .kernels = ccodecs_jpeg_encode_kernels(),
       .options = *options,
       .geometry = ccodecs_jpeg_geometry(options)};
-  s->options.metadata.exif = s->options.metadata.icc = NULL;
+  ccodecs_metadata *metadata = &s->options.metadata; // whose size alone matters
+  metadata->exif = metadata->icc = metadata->xmp = metadata->iptc = NULL;
   const jpeg_geometry *g = &s->geometry;
   s->stride = stride_of(g);
   const size_t count = count_mcus(g);

@@ -519,6 +519,8 @@ static ccodecs_status start(
                   ccodecs_bytes_append(opening, begin, sizeof begin, base->budget);
   if (options->orientation == 1) { // an image to be transformed gets it when it is compressed
     has_room = has_room && options->metadata.exif_count <= CCODECS_MAX_EXIF_BYTES &&
+               options->metadata.xmp_count <= CCODECS_MAX_XMP_BYTES &&
+               options->metadata.iptc_count <= CCODECS_MAX_IPTC_BYTES &&
                ccodecs_jpeg_append_metadata(&options->metadata, opening, base->budget);
   }
   return has_room ? CCODECS_OK : ccodecs_rewriter_fail_for_room(base);

@@ -59,7 +59,11 @@ static int32_t color_transform(const jpeg_selector *s) {
 
 /// Returns whether a segment is skipped without reading it.
 static bool is_passed_over(const jpeg_selector *s, uint8_t marker) {
-  const bool is_read = marker == APP0 || marker == APP14 || marker == APP2 || (marker == APP1 && !s->has_exif);
+  const bool keeps_more = s->base.limits.keeps_metadata;
+  const bool is_read = marker == APP0 || marker == APP14 || marker == APP2 || (marker == APP1 && !s->has_exif) ||
+                       (keeps_more && marker == APP1 && s->base.xmp.count == 0) ||
+                       (keeps_more && marker == APP11 && !s->base.header.has_credentials) ||
+                       (keeps_more && marker == APP13 && s->base.iptc.count == 0);
   return marker == COM || (is_application(marker) && !is_read);
 }
 
@@ -111,6 +115,48 @@ static bool join_pieces(jpeg_selector *s) {
   return has_room;
 }
 
+/// Keeps the datasets of IPTC, a resource of Photoshop: "8BIM", its number, a padded name, and its padded data. Returns
+/// false when the budget has no room.
+static bool keep_iptc(jpeg_selector *s, const uint8_t *p, size_t count) {
+  enum { HEAD_BYTES = 6, NUMBER = 0x0404, SIZE_BYTES = 4 };
+  while (count >= HEAD_BYTES + 2 + SIZE_BYTES && memcmp(p, "8BIM", 4) == 0) {
+    const size_t name = ((size_t)p[HEAD_BYTES] + 2) / 2 * 2;
+    const size_t head = HEAD_BYTES + name + SIZE_BYTES;
+    const size_t size = head <= count ? ccodecs_be32(p + HEAD_BYTES + name) : SIZE_MAX;
+    if (head > count || size > count - head) {
+      return true;
+    }
+    if (ccodecs_be16(p + 4) == NUMBER) {
+      return ccodecs_decoder_keep_block(&s->base, &s->base.iptc, p + head, size);
+    }
+    const size_t padded = size + (size & 1);
+    if (padded > count - head) {
+      return true;
+    }
+    p += head + padded;
+    count -= head + padded;
+  }
+  return true;
+}
+
+/// Keeps XMP and IPTC, and looks for content credentials. Returns false when the budget has no room.
+static bool keep_metadata(jpeg_selector *s, uint8_t marker, const uint8_t *p, size_t count) {
+  static const char xmp[29] = "http://ns.adobe.com/xap/1.0/";
+  static const char photoshop[14] = "Photoshop 3.0";
+  enum { JUMBF_UUID = 24 }; // behind "JP", two numbers, and the heads of two boxes
+  if (!s->base.limits.keeps_metadata) {
+    return true;
+  }
+  if (marker == APP11 && count >= JUMBF_UUID + 4 && memcmp(p, "JP", 2) == 0) {
+    s->base.header.has_credentials = s->base.header.has_credentials || memcmp(p + JUMBF_UUID, "c2pa", 4) == 0;
+  }
+  if (marker == APP1 && count > sizeof xmp && memcmp(p, xmp, sizeof xmp) == 0) {
+    return ccodecs_decoder_keep_block(&s->base, &s->base.xmp, p + sizeof xmp, count - sizeof xmp);
+  }
+  return marker != APP13 || count <= sizeof photoshop || memcmp(p, photoshop, sizeof photoshop) != 0 ||
+         keep_iptc(s, p + sizeof photoshop, count - sizeof photoshop);
+}
+
 /// Reads a segment. Returns whether a decoder needs it too.
 static bool read_segment(jpeg_selector *s, uint8_t marker, const uint8_t *p, size_t count) {
   if (is_frame(marker)) {
@@ -130,8 +176,14 @@ static bool read_segment(jpeg_selector *s, uint8_t marker, const uint8_t *p, siz
     s->adobe_transform = p[11];
     return true;
   case APP1: // XMP uses the same marker
+    if (s->has_exif) {
+      return false;
+    }
     s->has_exif = count >= 6 && memcmp(p, "Exif", 5) == 0;
     return s->has_exif;
+  case APP11:
+  case APP13:
+    return false;
   case APP2: // the index of a multi-image file
     return count >= 4 && memcmp(p, "MPF", 4) == 0;
   default:
@@ -239,7 +291,9 @@ static ccodecs_status read_next(jpeg_selector *s, ccodecs_input *input, bool *is
     return keep_piece(s, body, length - 2) ? end_segment(s, 0) : no_room(s);
   }
   const bool is_needed = read_segment(s, marker, body, length - 2);
-  if (marker == APP1 && s->has_exif && !ccodecs_exif_keep_copyright(&s->base, body + 6, length - 8)) {
+  const bool is_exif = marker == APP1 && is_needed;
+  if ((is_exif && !ccodecs_exif_keep_copyright(&s->base, body + 6, length - 8)) ||
+      !keep_metadata(s, marker, body, length - 2)) {
     return no_room(s);
   }
   return end_segment(s, is_needed ? length + 2 : 0);
@@ -273,7 +327,9 @@ static ccodecs_status hand_over(jpeg_selector *s, const ccodecs_input *input) {
   ccodecs_bytes_free(&s->kept, s->base.budget);
   if (status == CCODECS_OK) {
     const uint32_t warnings = s->base.header.warnings;
+    const bool has_credentials = s->base.header.has_credentials;
     s->base.header = *ccodecs_decoder_header(s->taker);
+    s->base.header.has_credentials = has_credentials;
     s->base.header.warnings |= warnings | (s->has_bad_profile ? CCODECS_WARNING_BAD_PROFILE : 0u);
     if (is_native) {
       ccodecs_jpeg_native_foresee(s->taker, input);

@@ -128,7 +128,9 @@ static uint64_t pixel_count(const ccodecs_encode_options *options) {
 }
 
 static uint64_t library_charge(const ccodecs_encode_options *options) {
-  return library_bytes + 2 * options->metadata.icc_count + pixel_count(options) * library_bytes_per_pixel(options);
+  // libjxl copies metadata.
+  return library_bytes + 2 * (options->metadata.icc_count + options->metadata.xmp_count) +
+         pixel_count(options) * library_bytes_per_pixel(options);
 }
 
 uint64_t ccodecs_jxl_encoder_max_bytes(const ccodecs_encode_options *options) {
@@ -185,26 +187,38 @@ static bool configure(jxl_encoder *e) {
               : JxlEncoderSetFrameDistance(e->frame, distance(options->quality))) == JXL_ENC_SUCCESS;
 }
 
-/// Adds the EXIF block in a box, which needs a container.
+static bool add_box(jxl_encoder *e, const char *type, const uint8_t *bytes, size_t count) {
+  return JxlEncoderAddBox(e->library, type, bytes, count, JXL_FALSE) == JXL_ENC_SUCCESS;
+}
+
+/// Adds an EXIF block, after the offset of its TIFF header.
 static bool add_exif(jxl_encoder *e) {
-  enum { OFFSET_BYTES = 4 }; // the offset of the TIFF header in the block
+  enum { OFFSET_BYTES = 4 };
   const ccodecs_metadata *metadata = &e->base.options.metadata;
   ccodecs_budget *budget = e->base.budget;
   ccodecs_bytes box = {0};
   const uint8_t offset[OFFSET_BYTES] = {0};
-  const bool is_added =
-      ccodecs_bytes_append(&box, offset, sizeof offset, budget) &&
-      ccodecs_bytes_append(&box, metadata->exif, metadata->exif_count, budget) &&
-      JxlEncoderUseBoxes(e->library) == JXL_ENC_SUCCESS &&
-      JxlEncoderAddBox(e->library, "Exif", ccodecs_bytes_start(&box), box.count, JXL_FALSE) == JXL_ENC_SUCCESS;
+  const bool is_added = ccodecs_bytes_append(&box, offset, sizeof offset, budget) &&
+                        ccodecs_bytes_append(&box, metadata->exif, metadata->exif_count, budget) &&
+                        add_box(e, "Exif", ccodecs_bytes_start(&box), box.count);
   ccodecs_bytes_free(&box, budget);
   return is_added;
+}
+
+/// Adds EXIF and XMP in boxes, which need a container.
+static bool add_metadata(jxl_encoder *e) {
+  const ccodecs_metadata *metadata = &e->base.options.metadata;
+  if (metadata->exif_count == 0 && metadata->xmp_count == 0) {
+    return true;
+  }
+  return JxlEncoderUseBoxes(e->library) == JXL_ENC_SUCCESS && (metadata->exif_count == 0 || add_exif(e)) &&
+         (metadata->xmp_count == 0 || add_box(e, "xml ", metadata->xmp, metadata->xmp_count));
 }
 
 static bool begin(jxl_encoder *e) {
   e->library = JxlEncoderCreate(NULL);
   return e->library != NULL && JxlEncoderSetParallelRunner(e->library, run, e) == JXL_ENC_SUCCESS && describe(e) &&
-         (e->base.options.metadata.exif_count == 0 || add_exif(e)) && configure(e);
+         add_metadata(e) && configure(e);
 }
 
 ccodecs_encoder *ccodecs_jxl_encoder_create(const ccodecs_encode_options *options, ccodecs_budget *budget) {

@@ -127,10 +127,17 @@ static bool keep_text(png_decoder *d, ccodecs_bytes *kept, const uint8_t *text, 
   return ccodecs_decoder_keep_text(&d->base, kept, utf8, written);
 }
 
+/// How an iTXt chunk with XMP begins: its keyword, not compressed, in no language, without a translated keyword.
+static const uint8_t xmp_prefix[22] = "XML:com.adobe.xmp\0\0\0\0";
+
 /// Reads tEXt or uncompressed iTXt. tEXt contains a keyword, a zero and Latin-1 text. iTXt contains a keyword, a zero,
 /// two zeros, a language, a zero, the translated keyword, a zero and UTF-8 text. Returns false if the budget is
 /// exhausted.
 static bool read_text(png_decoder *d) {
+  if (is_type(d, "iTXt") && d->body_count > sizeof xmp_prefix && memcmp(d->body, xmp_prefix, sizeof xmp_prefix) == 0) {
+    return ccodecs_decoder_keep_block(
+        &d->base, &d->base.xmp, d->body + sizeof xmp_prefix, d->body_count - sizeof xmp_prefix);
+  }
   const uint8_t *end = d->body + d->body_count;
   const uint8_t *zero = memchr(d->body, 0, d->body_count);
   if (zero == NULL) {
@@ -291,6 +298,8 @@ static ccodecs_status check_chunk(png_decoder *d) {
   if (d->body_left > INT32_MAX) {
     return ccodecs_decoder_fail(&d->base, CCODECS_CORRUPT, "a PNG chunk is too long");
   }
+  d->base.header.has_credentials =
+      d->base.header.has_credentials || (d->base.limits.keeps_metadata && is_type(d, "caBX"));
   if (is_first ? d->has_header || d->body_left != PNG_IHDR_BYTES : !d->has_header) {
     return ccodecs_decoder_fail(&d->base, CCODECS_CORRUPT, "the PNG does not begin with one IHDR chunk of 13 bytes");
   }

@@ -1,4 +1,5 @@
-// Sources: PNG specification (third edition), sections 11.3.2.3 (iCCP) and 11.3.4.5 (eXIf).
+// Sources: PNG specification (third edition), sections 11.3.2.3 (iCCP), 11.3.3.4 (iTXt) and 11.3.4.5 (eXIf); XMP
+// Specification part 3, section 1.1.5.
 
 #include "png_chunk.h"
 
@@ -58,11 +59,27 @@ static bool append_profile(const ccodecs_metadata *metadata, ccodecs_bytes *byte
 
 size_t ccodecs_png_metadata_estimate(const ccodecs_metadata *metadata) {
   // The compressor and its output.
-  return metadata->icc_count == 0 ? 0 : COMPRESSOR_BYTES + max_compressed_bytes(metadata->icc_count);
+  const size_t profile = metadata->icc_count == 0 ? 0 : COMPRESSOR_BYTES + max_compressed_bytes(metadata->icc_count);
+  return profile + (metadata->xmp_count == 0 ? 0 : metadata->xmp_count + 1024);
+}
+
+/// Appends XMP as iTXt: its keyword, not compressed, in no language, without a translated keyword.
+static bool append_xmp(const ccodecs_metadata *metadata, ccodecs_bytes *bytes, ccodecs_budget *budget) {
+  static const uint8_t prefix[22] = "XML:com.adobe.xmp\0\0\0\0";
+  uint8_t *body = ccodecs_allocate(budget, sizeof prefix + metadata->xmp_count);
+  if (body == NULL) {
+    return false;
+  }
+  memcpy(body, prefix, sizeof prefix);
+  memcpy(body + sizeof prefix, metadata->xmp, metadata->xmp_count);
+  const bool has_room = ccodecs_png_append_chunk(bytes, "iTXt", body, sizeof prefix + metadata->xmp_count, budget);
+  ccodecs_free(budget, body);
+  return has_room;
 }
 
 bool ccodecs_png_append_metadata(const ccodecs_metadata *metadata, ccodecs_bytes *bytes, ccodecs_budget *budget) {
   return (metadata->icc_count == 0 || append_profile(metadata, bytes, budget)) &&
          (metadata->exif_count == 0 ||
-          ccodecs_png_append_chunk(bytes, "eXIf", metadata->exif, metadata->exif_count, budget));
+          ccodecs_png_append_chunk(bytes, "eXIf", metadata->exif, metadata->exif_count, budget)) &&
+         (metadata->xmp_count == 0 || append_xmp(metadata, bytes, budget));
 }

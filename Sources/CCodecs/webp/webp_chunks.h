@@ -17,7 +17,7 @@ enum {
 };
 
 /// Flags of a VP8X chunk.
-enum { FLAG_ANIMATION = 0x02, FLAG_EXIF = 0x08, FLAG_ALPHA = 0x10, FLAG_PROFILE = 0x20 };
+enum { FLAG_ANIMATION = 0x02, FLAG_XMP = 0x04, FLAG_EXIF = 0x08, FLAG_ALPHA = 0x10, FLAG_PROFILE = 0x20 };
 
 /// Returns whether a chunk, given by its header, is of a four-character type.
 static inline bool ccodecs_riff_is_type(const uint8_t *chunk, const char *type) {
@@ -70,7 +70,8 @@ static inline uint64_t ccodecs_riff_optional_bytes(size_t body_bytes) {
 
 /// Returns the flags of metadata.
 static inline uint8_t ccodecs_webp_metadata_flags(const ccodecs_metadata *metadata) {
-  return (uint8_t)((metadata->exif_count > 0 ? FLAG_EXIF : 0) | (metadata->icc_count > 0 ? FLAG_PROFILE : 0));
+  return (
+      uint8_t)((metadata->exif_count > 0 ? FLAG_EXIF : 0) | (metadata->icc_count > 0 ? FLAG_PROFILE : 0) | (metadata->xmp_count > 0 ? FLAG_XMP : 0));
 }
 
 /// Returns the body of the first chunk of type `type`, from the chunk at `at` on, and sets *body_bytes.

@@ -48,6 +48,18 @@ static bool read_exif(webp_decoder *d) {
   return ccodecs_exif_keep_copyright(&d->base, exif, count);
 }
 
+/// Keeps XMP, and looks for content credentials. Returns false when the budget has no room.
+static bool read_other_metadata(webp_decoder *d) {
+  uint32_t count;
+  const uint8_t *file = ccodecs_bytes_start(&d->file);
+  if (!d->base.limits.keeps_metadata) {
+    return true;
+  }
+  d->base.header.has_credentials = ccodecs_riff_find(file, d->file.count, RIFF_HEADER_BYTES, "C2PA", &count) != NULL;
+  const uint8_t *xmp = ccodecs_riff_find(file, d->file.count, RIFF_HEADER_BYTES, "XMP ", &count);
+  return xmp == NULL || ccodecs_decoder_keep_block(&d->base, &d->base.xmp, xmp, count);
+}
+
 /// Reads the color profile, which precedes the image. Returns false when the budget has no room.
 static bool read_profile(webp_decoder *d) {
   uint32_t count;
@@ -72,7 +84,8 @@ static bool has_beginning(webp_decoder *d) {
   d->is_extended = memcmp(bytes + RIFF_HEADER_BYTES, "VP8X", 4) == 0;
   d->flags = d->is_extended ? bytes[RIFF_HEADER_BYTES + CHUNK_HEADER_BYTES] : 0;
   d->is_animated = (d->flags & FLAG_ANIMATION) != 0;
-  d->base.header.buffers_input = (d->flags & (FLAG_ANIMATION | FLAG_EXIF)) != 0;
+  const uint32_t trailing = FLAG_EXIF | (d->base.limits.keeps_metadata ? FLAG_XMP : 0);
+  d->base.header.buffers_input = (d->flags & (FLAG_ANIMATION | trailing)) != 0;
   return true;
 }
 
@@ -104,8 +117,8 @@ static ccodecs_status describe(webp_decoder *d, const WebPBitstreamFeatures *fea
   header->buffers_bitmap = d->is_lossless || d->is_animated;
   d->channels = header->has_alpha ? 4 : 3;
   d->row_bytes = (size_t)header->width * d->channels; // at most 16384 x 4
-  const bool has_room =
-      ((d->flags & FLAG_EXIF) == 0 || read_exif(d)) && ((d->flags & FLAG_PROFILE) == 0 || read_profile(d));
+  const bool has_room = read_other_metadata(d) && ((d->flags & FLAG_EXIF) == 0 || read_exif(d)) &&
+                        ((d->flags & FLAG_PROFILE) == 0 || read_profile(d));
   if (!has_room) {
     return ccodecs_decoder_fail(&d->base, CCODECS_NO_MEMORY, "no room for the WebP's metadata");
   }

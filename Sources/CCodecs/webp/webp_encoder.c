@@ -191,7 +191,8 @@ static bool take_metadata(webp_encoder *e) {
   const ccodecs_metadata *metadata = &e->base.options.metadata;
   e->flags = ccodecs_webp_metadata_flags(metadata);
   return ccodecs_riff_append_chunk(&e->before, "ICCP", metadata->icc, metadata->icc_count, e->base.budget) &&
-         ccodecs_riff_append_chunk(&e->after, "EXIF", metadata->exif, metadata->exif_count, e->base.budget);
+         ccodecs_riff_append_chunk(&e->after, "EXIF", metadata->exif, metadata->exif_count, e->base.budget) &&
+         ccodecs_riff_append_chunk(&e->after, "XMP ", metadata->xmp, metadata->xmp_count, e->base.budget);
 }
 
 ccodecs_encoder *ccodecs_webp_encoder_create(const ccodecs_encode_options *options, ccodecs_budget *budget) {

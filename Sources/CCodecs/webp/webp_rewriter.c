@@ -167,7 +167,8 @@ static ccodecs_status start(
   uint64_t size = 4 + (is_animation ? w->map.frame_bytes : ccodecs_riff_chunk_bytes(w->map.image_size));
   size += is_extended ? ccodecs_riff_chunk_bytes(EXTENSION_BYTES) : 0;
   size += w->map.alpha_size > 0 ? ccodecs_riff_chunk_bytes(w->map.alpha_size) : 0;
-  size += ccodecs_riff_optional_bytes(metadata->icc_count) + ccodecs_riff_optional_bytes(metadata->exif_count);
+  size += ccodecs_riff_optional_bytes(metadata->icc_count) + ccodecs_riff_optional_bytes(metadata->exif_count) +
+          ccodecs_riff_optional_bytes(metadata->xmp_count);
   if (size > UINT32_MAX - 1) {
     return ccodecs_rewriter_fail(base, CCODECS_LIMIT, "the WebP is larger than the format allows");
   }
@@ -180,7 +181,8 @@ static ccodecs_status start(
   ccodecs_webp_put_extension(begin + RIFF_HEADER_BYTES, flags, header->width, header->height);
   if (!ccodecs_bytes_append(opening, begin, is_extended ? sizeof begin : RIFF_HEADER_BYTES, base->budget) ||
       !ccodecs_riff_append_chunk(opening, "ICCP", metadata->icc, metadata->icc_count, base->budget) ||
-      !ccodecs_riff_append_chunk(&w->after, "EXIF", metadata->exif, metadata->exif_count, base->budget)) {
+      !ccodecs_riff_append_chunk(&w->after, "EXIF", metadata->exif, metadata->exif_count, base->budget) ||
+      !ccodecs_riff_append_chunk(&w->after, "XMP ", metadata->xmp, metadata->xmp_count, base->budget)) {
     return ccodecs_rewriter_fail_for_room(base);
   }
   w->buffered = *file;
@@ -190,7 +192,9 @@ static ccodecs_status start(
 
 static uint64_t start_bytes(const ccodecs_rewriter *base, const ccodecs_rewrite_options *options) {
   (void)base;
-  return ccodecs_riff_optional_bytes(options->metadata.exif_count);
+  const uint64_t exif = ccodecs_riff_optional_bytes(options->metadata.exif_count);
+  const uint64_t xmp = ccodecs_riff_optional_bytes(options->metadata.xmp_count);
+  return exif + xmp + (xmp > 0 ? 2 * exif + 256 : 0); // the block grows
 }
 
 // MARK: Steps

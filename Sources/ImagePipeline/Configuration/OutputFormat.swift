@@ -37,4 +37,8 @@ package enum MetadataPolicy: String, Sendable, Hashable, FieldChoice {
   case strip
   /// Keep artist and copyright.
   case keepCopyright = "keep_copyright"
+  /// Keep EXIF, XMP and IPTC, without the position and serial numbers.
+  case keepAll = "keep_all"
+  /// Keep the parts that the configuration names.
+  case selected
 }

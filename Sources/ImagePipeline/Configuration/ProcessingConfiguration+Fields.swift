@@ -6,7 +6,7 @@ extension ProcessingConfiguration: FieldRecord {
   package init() { self.init(maxWidth: nil) }
 
   package static let fields: [Field<ProcessingConfiguration>] =
-    placement + delivery + formats
+    placement + delivery + metadataFields + formats
 
   /// The fields that apply to one format only.
   package static let formats: [Field<ProcessingConfiguration>] = [
@@ -113,14 +113,6 @@ extension ProcessingConfiguration: FieldRecord {
         "never-larger",
         "Lower the quality of a result that would have more bytes than its image, although nothing is enlarged. "
           + "Default: false; true in presets with a size.")),
-    Field(
-      "color_space", \.colorSpace,
-      option: OptionText(
-        "color-space", "space",
-        "Choose the color space of the result; 'keep' embeds the image's profile. Default: srgb.")),
-    Field(
-      "metadata", \.metadata,
-      option: OptionText("metadata", "policy", "Choose the metadata to keep. Default: strip.")),
     Field(
       "filters", \.filters,
       option: OptionText(

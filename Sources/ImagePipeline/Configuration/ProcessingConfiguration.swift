@@ -126,6 +126,38 @@ package struct ProcessingConfiguration: Sendable, Hashable {
   ///
   /// Default: `srgb`.
   package var colorSpace: ColorSpacePolicy?
+  /// Whether `selected` metadata contains EXIF.
+  ///
+  /// Default: no.
+  package var keepEXIF: Bool?
+  /// Whether `selected` metadata contains XMP.
+  ///
+  /// Default: no.
+  package var keepXMP: Bool?
+  /// Whether `selected` metadata contains IPTC, in JPEG results.
+  ///
+  /// Default: no.
+  package var keepIPTC: Bool?
+  /// Whether `selected` EXIF and XMP contain the position at which the image was taken.
+  ///
+  /// Default: no.
+  package var keepLocation: Bool?
+  /// Whether `selected` EXIF and XMP contain serial numbers and the owner of the camera.
+  ///
+  /// Default: no.
+  package var keepSerialNumbers: Bool?
+  /// The title of the result.
+  ///
+  /// Default: that of the metadata that is kept.
+  package var metadataTitle: String?
+  /// The copyright notice of the result.
+  ///
+  /// Default: that of the metadata that is kept.
+  package var metadataCopyright: String?
+  /// The description of the result.
+  ///
+  /// Default: that of the metadata that is kept.
+  package var metadataDescription: String?
   /// Options for JPEG results; ignored for other formats.
   package var jpeg: JPEGOptions?
   /// Options for PNG results; ignored for other formats.
@@ -146,8 +178,10 @@ package struct ProcessingConfiguration: Sendable, Hashable {
     tolerateDamage: Bool? = nil, filters: [Filter]? = nil, allowSmallerDimensions: Bool? = nil,
     targetSimilarity: Double? = nil, neverLarger: Bool? = nil, frameIndex: FrameIndex? = nil, maxFrames: Int? = nil,
     resamplingKernel: ResamplingKernel? = nil, exactResize: Bool? = nil, colorSpace: ColorSpacePolicy? = nil,
-    jpeg: JPEGOptions? = nil, png: PNGOptions? = nil, webp: WebPOptions? = nil, avif: AVIFOptions? = nil,
-    jxl: JXLOptions? = nil
+    keepEXIF: Bool? = nil, keepXMP: Bool? = nil, keepIPTC: Bool? = nil, keepLocation: Bool? = nil,
+    keepSerialNumbers: Bool? = nil, metadataTitle: String? = nil, metadataCopyright: String? = nil,
+    metadataDescription: String? = nil, jpeg: JPEGOptions? = nil, png: PNGOptions? = nil, webp: WebPOptions? = nil,
+    avif: AVIFOptions? = nil, jxl: JXLOptions? = nil
   ) {
     self.maxWidth = maxWidth
     self.maxHeight = maxHeight
@@ -178,6 +212,14 @@ package struct ProcessingConfiguration: Sendable, Hashable {
     self.resamplingKernel = resamplingKernel
     self.exactResize = exactResize
     self.colorSpace = colorSpace
+    self.keepEXIF = keepEXIF
+    self.keepXMP = keepXMP
+    self.keepIPTC = keepIPTC
+    self.keepLocation = keepLocation
+    self.keepSerialNumbers = keepSerialNumbers
+    self.metadataTitle = metadataTitle
+    self.metadataCopyright = metadataCopyright
+    self.metadataDescription = metadataDescription
     self.jpeg = jpeg
     self.png = png
     self.webp = webp

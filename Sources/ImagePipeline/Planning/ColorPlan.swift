@@ -64,10 +64,12 @@ struct ColorPlan: Sendable, Hashable {
   }
 }
 
-/// The colors of an image, for the plans of its renditions.
-struct ImageColors {
+/// The profile and the metadata of an image, for the plans of its renditions.
+struct ImageAttachments {
   /// The profile of the image, if a rendition contains it; otherwise empty.
   let profile: [UInt8]
+  /// The metadata of the image, if a rendition contains some of it; otherwise empty.
+  let metadata: ImageMetadata
   let budget: ImageBudget
 
   /// Returns an sRGB color as the samples of rows with `profile`.
@@ -79,6 +81,14 @@ struct ImageColors {
 }
 
 extension ImageHeader.Gamut {
+  /// Whether the colors are sRGB, with or without a profile.
+  var isSRGB: Bool {
+    switch self {
+    case .srgb, .taggedSRGB: true
+    case .displayP3, .other, .hdr: false
+    }
+  }
+
   /// The name in reports.
   var name: String {
     switch self {

@@ -7,6 +7,8 @@ internal import ImageCodecs
 /// be consumed to create a `Pipeline`.
 package struct ImageReader: ~Copyable {
   let limits: ImageLimits
+  /// Whether the decoder keeps EXIF, XMP and IPTC; must be set before the first bytes are pushed.
+  package var keepsMetadata: Bool
   let budget: ImageBudget
   // Bytes that are buffered until there are enough of them to identify the format.
   private var prefix: [UInt8] = []
@@ -14,7 +16,9 @@ package struct ImageReader: ~Copyable {
   // Also reads the header, in case the image can be passed through.
   private var rewriter: Rewriter?
   // The color profile, once a plan contains it.
-  private var profile: [UInt8] = []
+  var profile: [UInt8] = []
+  // The metadata, once a plan contains some of it.
+  var metadata = ImageMetadata()
   private(set) var inputByteCount: UInt64 = 0
   /// The orientation that `LateOrientation` has found in the whole file; `nil` if there is none, or only a part is known.
   ///
@@ -26,8 +30,13 @@ package struct ImageReader: ~Copyable {
   package var countedFrames: Int?
 
   /// Creates a reader for one image, with a memory budget of `limits.memory` bytes.
-  package init(limits: ImageLimits) {
+  /// - Parameters:
+  ///   - limits: The limits of the image.
+  ///   - keepsMetadata: Whether a result may contain metadata of the image; see
+  ///     `ProcessingConfiguration.readsMetadata`.
+  package init(limits: ImageLimits, keepsMetadata: Bool = false) {
     self.limits = limits
+    self.keepsMetadata = keepsMetadata
     budget = ImageBudget(limit: limits.memory)
   }
 
@@ -206,22 +215,6 @@ package struct ImageReader: ~Copyable {
     return try roomyPlan(header, drafts.map { draft in draft.map { $0.allowingLarger.fallingBack(header) } })
   }
 
-  /// Returns the colors of the image.
-  ///
-  /// A profile is charged for as long as the image lives.
-  private mutating func imageColors(_ configurations: [ProcessingConfiguration]) throws(PipelineError) -> ImageColors {
-    let isProfileUsed = header?.gamut == .other && configurations.contains { $0.colorSpace == .keep }
-    if isProfileUsed, profile.isEmpty {
-      let budget = budget
-      profile = try withDecoder { (decoder) throws(CodecError) in
-        let profile = decoder.profile
-        try budget.charge(profile.count)
-        return profile
-      }
-    }
-    return ImageColors(profile: profile, budget: budget)
-  }
-
   /// Plans the renditions without regard to the memory limit.
   private mutating func roomyPlan(
     _ header: ImageHeader, _ drafts: [Result<PlanDraft, PipelineError>]
@@ -229,7 +222,7 @@ package struct ImageReader: ~Copyable {
     let usable = drafts.compactMap { if case .success(let draft) = $0 { draft } else { nil } }
     let toleratesTruncation = usable.contains { $0.configuration.tolerateTruncation ?? false }
     let toleratesDamage = usable.contains { $0.configuration.tolerateDamage ?? false }
-    let colors = try imageColors(usable.map(\.configuration))
+    let attachments = try readAttachments(usable.map(\.configuration))
     let (scale, decodeByteCount) = try withDecoder { (decoder) throws(CodecError) in
       let scales = decoder.scales
       let scale = usable.map { $0.decodeScale(of: scales) }.max() ?? 8
@@ -243,7 +236,7 @@ package struct ImageReader: ~Copyable {
           var plan = try Plan(
             header: header, orientation: draft.orientation, framing: draft.framing, decodeScale: scale,
             decodeByteCount: decodeByteCount, configuration: draft.configuration, frames: selectedFrames,
-            colors: colors, spill: limits.spill)
+            attachments: attachments, spill: limits.spill)
           plan.warnings += draft.fallbackWarnings
           if draft.isPreview { plan.sizeRemedy = nil }
           return plan
@@ -331,7 +324,9 @@ package struct ImageReader: ~Copyable {
         .unsupportedImage, "this worker was built without the decoder for \(format.rawValue); send another format")
     }
     do {
-      decoder = try Decoder(format: format, limits: limits.codec, budget: budget)
+      var codecLimits = limits.codec
+      codecLimits.keepsMetadata = keepsMetadata
+      decoder = try Decoder(format: format, limits: codecLimits, budget: budget)
       if format.isRewritable { rewriter = try Rewriter(format: format, limits: limits.codec, budget: budget) }
     } catch { throw PipelineError(error) }
     return true

@@ -35,7 +35,8 @@ extension Passthrough {
     // The search for a similarity finds the smallest file, which a copy is not.
     let isAsked = !(configuration.alwaysEncode ?? false) && !isTolerant && configuration.targetSimilarity == nil
     // Copyright metadata that follows the image data is not known yet, and a rewritten file has no place for it.
-    let hasNoTrailingMetadata = configuration.metadata != .keepCopyright || !header.format.traits.hasTrailingMetadata
+    let hasNoTrailingMetadata =
+      (configuration.metadata ?? .strip) == .strip || !header.format.traits.hasTrailingMetadata
     guard isAsked, hasNoTrailingMetadata, survey.canCopy, plan.encoder.format == header.format, plan.keepsPixels,
       plan.color.target == nil, Self.isPlain(header, plan.frames), !plan.encoder.asksForCoding,
       Self.isCoarse(survey, beside: plan.encoder)

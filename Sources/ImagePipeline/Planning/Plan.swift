@@ -107,7 +107,8 @@ package struct Plan: Sendable, Hashable {
 
   init(
     header: ImageHeader, orientation: Orientation, framing: Framing, decodeScale: Int, decodeByteCount: UInt64,
-    configuration: ProcessingConfiguration, frames: FrameSelection, colors: ImageColors, spill: SpillDirectory?
+    configuration: ProcessingConfiguration, frames: FrameSelection, attachments: ImageAttachments,
+    spill: SpillDirectory?
   ) throws(PipelineError) {
     self.frames = frames
     input = ImageInfo(header)
@@ -137,9 +138,11 @@ package struct Plan: Sendable, Hashable {
     var options = try Self.encoder(
       header: header, format: format, outputSize: framing.canvasSize, configuration: configuration,
       colorFormat: isPassed ? nil : colorFormat)
-    let profile = color.profile(ofImage: colors.profile, format: options.pixelFormat)
+    let profile = color.profile(ofImage: attachments.profile, format: options.pixelFormat)
+    options.metadata = attachments.metadata(
+      for: configuration, rights: header.rights, outputSize: framing.canvasSize, isSRGB: color.gamut.isSRGB)
     options.metadata.profile = profile
-    background = colors.converted(configuration.background ?? .white, to: profile)
+    background = attachments.converted(configuration.background ?? .white, to: profile)
     options.hasFrames = frames.isAnimation
     options.spill = frames.isAnimation ? spill : nil
     neverLarger = NeverLarger(
@@ -148,7 +151,8 @@ package struct Plan: Sendable, Hashable {
     options.gif.isSpooled = options.hasFrames && byteLimit != nil
     encoder = options
     usesLibraryThreads = header.format.traits.usesLibraryThreads || encoder.format.traits.usesLibraryThreads
-    warnings = Self.warnings(configuration, outputSize: framing.canvasSize)
+    warnings = Self.warnings(
+      configuration, outputSize: framing.canvasSize, hasCredentials: header.hasCredentials)
     headerWarnings = header.warnings.map { Warning($0, of: header) }
     let encoderOptions = encoder
     filterFormat = isPassed ? encoderOptions.pixelFormat : colorFormat
@@ -182,7 +186,6 @@ package struct Plan: Sendable, Hashable {
       subsampling: quality < Double(EncoderOptions.minQualityOfFullChroma) / 100 ? .quarter : .full,
       quality: max(1, Int((quality * 100).rounded())))
     options.apply(configuration)
-    if configuration.metadata == .keepCopyright { options.metadata.exif = header.rights }
     return try options.aimed(configuration)
   }
 
@@ -221,11 +224,14 @@ package struct Plan: Sendable, Hashable {
     return colors + (header.hasAlpha ? 1 : 0)
   }
 
-  private static func warnings(_ configuration: ProcessingConfiguration, outputSize: PixelSize) -> [Warning] {
+  private static func warnings(
+    _ configuration: ProcessingConfiguration, outputSize: PixelSize, hasCredentials: Bool
+  ) -> [Warning] {
     var warnings: [Warning] = []
     if (configuration.scaleFactor ?? 1) > 1, configuration.maxWidth == nil, configuration.maxHeight == nil {
       warnings.append(.ignoredScaleFactor)
     }
+    if configuration.readsMetadata, hasCredentials { warnings.append(.removedCredentials) }
     if configuration.targetSimilarity != nil, !SimilarityTarget.isMeasurable(outputSize) {
       warnings.append(.ignoredTargetSimilarity(outputSize))
     }

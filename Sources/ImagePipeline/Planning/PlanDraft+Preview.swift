@@ -11,6 +11,7 @@ extension PlanDraft {
     preview.compressionQuality = 0.7
     preview.preferredFormat = header.hasAlpha && format.takes(.rgba8) ? .png : .jpeg
     preview.metadata = .strip
+    (preview.metadataTitle, preview.metadataCopyright, preview.metadataDescription) = (nil, nil, nil)
     preview.alwaysEncode = true
     preview.filters = configuration.filters?.compactMap { $0.scaled(by: factor) }
     // These apply only to the result itself. The bounds are already part of the framing.

@@ -12,7 +12,7 @@ const groups = [
   { title: "Scale", pattern: /^scale|upscale|^resampling|^exact/, isGeometry: true, isClosed: true },
   { title: "Similarity and compression", pattern: /format|quality|bytes|similarity|smaller|larger|always/, isClosed: true },
   { title: "Frames", pattern: /frame/, isClosed: true },
-  { title: "Metadata and damage", pattern: /metadata|color_space|tolerate|damage/, isClosed: true },
+  { title: "Metadata and damage", pattern: /metadata|^keep_|color_space|tolerate|damage/, isClosed: true },
   { title: "More", pattern: /./, isClosed: true },
 ];
 

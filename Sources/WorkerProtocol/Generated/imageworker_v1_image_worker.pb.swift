@@ -34,7 +34,6 @@ public nonisolated enum Imageworker_V1_OutputFormat: SwiftProtobuf.Enum, Swift.C
   case webp // = 4
   case avif // = 5
   case gif // = 6
-  case jxl // = 7
   case UNRECOGNIZED(Int)
 
   public init() {
@@ -50,7 +49,6 @@ public nonisolated enum Imageworker_V1_OutputFormat: SwiftProtobuf.Enum, Swift.C
     case 4: self = .webp
     case 5: self = .avif
     case 6: self = .gif
-    case 7: self = .jxl
     default: self = .UNRECOGNIZED(rawValue)
     }
   }
@@ -64,7 +62,6 @@ public nonisolated enum Imageworker_V1_OutputFormat: SwiftProtobuf.Enum, Swift.C
     case .webp: return 4
     case .avif: return 5
     case .gif: return 6
-    case .jxl: return 7
     case .UNRECOGNIZED(let i): return i
     }
   }
@@ -78,7 +75,6 @@ public nonisolated enum Imageworker_V1_OutputFormat: SwiftProtobuf.Enum, Swift.C
     .webp,
     .avif,
     .gif,
-    .jxl,
   ]
 
 }
@@ -296,6 +292,8 @@ public nonisolated enum Imageworker_V1_MetadataPolicy: SwiftProtobuf.Enum, Swift
   case unspecified // = 0
   case strip // = 1
   case keepCopyright // = 2
+  case keepAll // = 3
+  case selected // = 4
   case UNRECOGNIZED(Int)
 
   public init() {
@@ -307,6 +305,8 @@ public nonisolated enum Imageworker_V1_MetadataPolicy: SwiftProtobuf.Enum, Swift
     case 0: self = .unspecified
     case 1: self = .strip
     case 2: self = .keepCopyright
+    case 3: self = .keepAll
+    case 4: self = .selected
     default: self = .UNRECOGNIZED(rawValue)
     }
   }
@@ -316,6 +316,8 @@ public nonisolated enum Imageworker_V1_MetadataPolicy: SwiftProtobuf.Enum, Swift
     case .unspecified: return 0
     case .strip: return 1
     case .keepCopyright: return 2
+    case .keepAll: return 3
+    case .selected: return 4
     case .UNRECOGNIZED(let i): return i
     }
   }
@@ -325,6 +327,8 @@ public nonisolated enum Imageworker_V1_MetadataPolicy: SwiftProtobuf.Enum, Swift
     .unspecified,
     .strip,
     .keepCopyright,
+    .keepAll,
+    .selected,
   ]
 
 }
@@ -485,6 +489,7 @@ public nonisolated enum Imageworker_V1_WarningCode: SwiftProtobuf.Enum, Swift.Ca
   case orientationIgnored // = 17
   case damageUnchecked // = 18
   case framesDropped // = 19
+  case credentialsRemoved // = 30
   case UNRECOGNIZED(Int)
 
   public init() {
@@ -513,6 +518,7 @@ public nonisolated enum Imageworker_V1_WarningCode: SwiftProtobuf.Enum, Swift.Ca
     case 17: self = .orientationIgnored
     case 18: self = .damageUnchecked
     case 19: self = .framesDropped
+    case 30: self = .credentialsRemoved
     default: self = .UNRECOGNIZED(rawValue)
     }
   }
@@ -539,6 +545,7 @@ public nonisolated enum Imageworker_V1_WarningCode: SwiftProtobuf.Enum, Swift.Ca
     case .orientationIgnored: return 17
     case .damageUnchecked: return 18
     case .framesDropped: return 19
+    case .credentialsRemoved: return 30
     case .UNRECOGNIZED(let i): return i
     }
   }
@@ -565,6 +572,7 @@ public nonisolated enum Imageworker_V1_WarningCode: SwiftProtobuf.Enum, Swift.Ca
     .orientationIgnored,
     .damageUnchecked,
     .framesDropped,
+    .credentialsRemoved,
   ]
 
 }
@@ -1278,23 +1286,77 @@ public nonisolated struct Imageworker_V1_ProcessingConfiguration: @unchecked Sen
   /// Clears the value of `colorSpace`. Subsequent reads from it will return its default value.
   public mutating func clearColorSpace() {_uniqueStorage()._colorSpace = nil}
 
-  public var avif: Imageworker_V1_AVIFOptions {
-    get {_storage._avif ?? Imageworker_V1_AVIFOptions()}
-    set {_uniqueStorage()._avif = newValue}
+  public var keepExif: Bool {
+    get {_storage._keepExif ?? false}
+    set {_uniqueStorage()._keepExif = newValue}
   }
-  /// Returns true if `avif` has been explicitly set.
-  public var hasAvif: Bool {_storage._avif != nil}
-  /// Clears the value of `avif`. Subsequent reads from it will return its default value.
-  public mutating func clearAvif() {_uniqueStorage()._avif = nil}
+  /// Returns true if `keepExif` has been explicitly set.
+  public var hasKeepExif: Bool {_storage._keepExif != nil}
+  /// Clears the value of `keepExif`. Subsequent reads from it will return its default value.
+  public mutating func clearKeepExif() {_uniqueStorage()._keepExif = nil}
 
-  public var jxl: Imageworker_V1_JXLOptions {
-    get {_storage._jxl ?? Imageworker_V1_JXLOptions()}
-    set {_uniqueStorage()._jxl = newValue}
+  public var keepXmp: Bool {
+    get {_storage._keepXmp ?? false}
+    set {_uniqueStorage()._keepXmp = newValue}
   }
-  /// Returns true if `jxl` has been explicitly set.
-  public var hasJxl: Bool {_storage._jxl != nil}
-  /// Clears the value of `jxl`. Subsequent reads from it will return its default value.
-  public mutating func clearJxl() {_uniqueStorage()._jxl = nil}
+  /// Returns true if `keepXmp` has been explicitly set.
+  public var hasKeepXmp: Bool {_storage._keepXmp != nil}
+  /// Clears the value of `keepXmp`. Subsequent reads from it will return its default value.
+  public mutating func clearKeepXmp() {_uniqueStorage()._keepXmp = nil}
+
+  public var keepIptc: Bool {
+    get {_storage._keepIptc ?? false}
+    set {_uniqueStorage()._keepIptc = newValue}
+  }
+  /// Returns true if `keepIptc` has been explicitly set.
+  public var hasKeepIptc: Bool {_storage._keepIptc != nil}
+  /// Clears the value of `keepIptc`. Subsequent reads from it will return its default value.
+  public mutating func clearKeepIptc() {_uniqueStorage()._keepIptc = nil}
+
+  public var keepLocation: Bool {
+    get {_storage._keepLocation ?? false}
+    set {_uniqueStorage()._keepLocation = newValue}
+  }
+  /// Returns true if `keepLocation` has been explicitly set.
+  public var hasKeepLocation: Bool {_storage._keepLocation != nil}
+  /// Clears the value of `keepLocation`. Subsequent reads from it will return its default value.
+  public mutating func clearKeepLocation() {_uniqueStorage()._keepLocation = nil}
+
+  public var keepSerialNumbers: Bool {
+    get {_storage._keepSerialNumbers ?? false}
+    set {_uniqueStorage()._keepSerialNumbers = newValue}
+  }
+  /// Returns true if `keepSerialNumbers` has been explicitly set.
+  public var hasKeepSerialNumbers: Bool {_storage._keepSerialNumbers != nil}
+  /// Clears the value of `keepSerialNumbers`. Subsequent reads from it will return its default value.
+  public mutating func clearKeepSerialNumbers() {_uniqueStorage()._keepSerialNumbers = nil}
+
+  public var metadataTitle: String {
+    get {_storage._metadataTitle ?? String()}
+    set {_uniqueStorage()._metadataTitle = newValue}
+  }
+  /// Returns true if `metadataTitle` has been explicitly set.
+  public var hasMetadataTitle: Bool {_storage._metadataTitle != nil}
+  /// Clears the value of `metadataTitle`. Subsequent reads from it will return its default value.
+  public mutating func clearMetadataTitle() {_uniqueStorage()._metadataTitle = nil}
+
+  public var metadataCopyright: String {
+    get {_storage._metadataCopyright ?? String()}
+    set {_uniqueStorage()._metadataCopyright = newValue}
+  }
+  /// Returns true if `metadataCopyright` has been explicitly set.
+  public var hasMetadataCopyright: Bool {_storage._metadataCopyright != nil}
+  /// Clears the value of `metadataCopyright`. Subsequent reads from it will return its default value.
+  public mutating func clearMetadataCopyright() {_uniqueStorage()._metadataCopyright = nil}
+
+  public var metadataDescription: String {
+    get {_storage._metadataDescription ?? String()}
+    set {_uniqueStorage()._metadataDescription = newValue}
+  }
+  /// Returns true if `metadataDescription` has been explicitly set.
+  public var hasMetadataDescription: Bool {_storage._metadataDescription != nil}
+  /// Clears the value of `metadataDescription`. Subsequent reads from it will return its default value.
+  public mutating func clearMetadataDescription() {_uniqueStorage()._metadataDescription = nil}
 
   public var unknownFields = SwiftProtobuf.UnknownStorage()
 
@@ -1503,15 +1565,6 @@ public nonisolated struct Imageworker_V1_WebPOptions: Sendable {
   /// Clears the value of `method`. Subsequent reads from it will return its default value.
   public mutating func clearMethod() {self._method = nil}
 
-  public var sharpChroma: Bool {
-    get {_sharpChroma ?? false}
-    set {_sharpChroma = newValue}
-  }
-  /// Returns true if `sharpChroma` has been explicitly set.
-  public var hasSharpChroma: Bool {self._sharpChroma != nil}
-  /// Clears the value of `sharpChroma`. Subsequent reads from it will return its default value.
-  public mutating func clearSharpChroma() {self._sharpChroma = nil}
-
   public var unknownFields = SwiftProtobuf.UnknownStorage()
 
   public init() {}
@@ -1519,59 +1572,6 @@ public nonisolated struct Imageworker_V1_WebPOptions: Sendable {
   fileprivate var _lossless: Bool? = nil
   fileprivate var _nearLossless: UInt32? = nil
   fileprivate var _method: UInt32? = nil
-  fileprivate var _sharpChroma: Bool? = nil
-}
-
-public nonisolated struct Imageworker_V1_AVIFOptions: Sendable {
-  // SwiftProtobuf.Message conformance is added in an extension below. See the
-  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
-  // methods supported on all messages.
-
-  public var effort: UInt32 {
-    get {_effort ?? 0}
-    set {_effort = newValue}
-  }
-  /// Returns true if `effort` has been explicitly set.
-  public var hasEffort: Bool {self._effort != nil}
-  /// Clears the value of `effort`. Subsequent reads from it will return its default value.
-  public mutating func clearEffort() {self._effort = nil}
-
-  public var unknownFields = SwiftProtobuf.UnknownStorage()
-
-  public init() {}
-
-  fileprivate var _effort: UInt32? = nil
-}
-
-public nonisolated struct Imageworker_V1_JXLOptions: Sendable {
-  // SwiftProtobuf.Message conformance is added in an extension below. See the
-  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
-  // methods supported on all messages.
-
-  public var lossless: Bool {
-    get {_lossless ?? false}
-    set {_lossless = newValue}
-  }
-  /// Returns true if `lossless` has been explicitly set.
-  public var hasLossless: Bool {self._lossless != nil}
-  /// Clears the value of `lossless`. Subsequent reads from it will return its default value.
-  public mutating func clearLossless() {self._lossless = nil}
-
-  public var effort: UInt32 {
-    get {_effort ?? 0}
-    set {_effort = newValue}
-  }
-  /// Returns true if `effort` has been explicitly set.
-  public var hasEffort: Bool {self._effort != nil}
-  /// Clears the value of `effort`. Subsequent reads from it will return its default value.
-  public mutating func clearEffort() {self._effort = nil}
-
-  public var unknownFields = SwiftProtobuf.UnknownStorage()
-
-  public init() {}
-
-  fileprivate var _lossless: Bool? = nil
-  fileprivate var _effort: UInt32? = nil
 }
 
 public nonisolated struct Imageworker_V1_ProcessingReport: @unchecked Sendable {
@@ -1763,7 +1763,7 @@ public nonisolated struct Imageworker_V1_StageTimings: Sendable {
 fileprivate nonisolated let _protobuf_package = "imageworker.v1"
 
 nonisolated extension Imageworker_V1_OutputFormat: SwiftProtobuf._ProtoNameProviding {
-  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{2}\0OUTPUT_FORMAT_UNSPECIFIED\0\u{1}OUTPUT_FORMAT_ORIGINAL\0\u{1}OUTPUT_FORMAT_JPEG\0\u{1}OUTPUT_FORMAT_PNG\0\u{1}OUTPUT_FORMAT_WEBP\0\u{1}OUTPUT_FORMAT_AVIF\0\u{1}OUTPUT_FORMAT_GIF\0\u{1}OUTPUT_FORMAT_JXL\0")
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{2}\0OUTPUT_FORMAT_UNSPECIFIED\0\u{1}OUTPUT_FORMAT_ORIGINAL\0\u{1}OUTPUT_FORMAT_JPEG\0\u{1}OUTPUT_FORMAT_PNG\0\u{1}OUTPUT_FORMAT_WEBP\0\u{1}OUTPUT_FORMAT_AVIF\0\u{1}OUTPUT_FORMAT_GIF\0")
 }
 
 nonisolated extension Imageworker_V1_ResizeMode: SwiftProtobuf._ProtoNameProviding {
@@ -1783,7 +1783,7 @@ nonisolated extension Imageworker_V1_ColorSpace: SwiftProtobuf._ProtoNameProvidi
 }
 
 nonisolated extension Imageworker_V1_MetadataPolicy: SwiftProtobuf._ProtoNameProviding {
-  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{2}\0METADATA_POLICY_UNSPECIFIED\0\u{1}METADATA_POLICY_STRIP\0\u{1}METADATA_POLICY_KEEP_COPYRIGHT\0")
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{2}\0METADATA_POLICY_UNSPECIFIED\0\u{1}METADATA_POLICY_STRIP\0\u{1}METADATA_POLICY_KEEP_COPYRIGHT\0\u{1}METADATA_POLICY_KEEP_ALL\0\u{1}METADATA_POLICY_SELECTED\0")
 }
 
 nonisolated extension Imageworker_V1_RectUnit: SwiftProtobuf._ProtoNameProviding {
@@ -1799,7 +1799,7 @@ nonisolated extension Imageworker_V1_PNGFilter: SwiftProtobuf._ProtoNameProvidin
 }
 
 nonisolated extension Imageworker_V1_WarningCode: SwiftProtobuf._ProtoNameProviding {
-  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{2}\0WARNING_CODE_UNSPECIFIED\0\u{1}WARNING_CODE_EXIF_IGNORED\0\u{1}WARNING_CODE_FIRST_IMAGE_ONLY\0\u{1}WARNING_CODE_DAMAGE_REPAIRED\0\u{1}WARNING_CODE_END_ADDED\0\u{1}WARNING_CODE_TRUNCATED\0\u{1}WARNING_CODE_PROFILE_IGNORED\0\u{1}WARNING_CODE_DAMAGED\0\u{1}WARNING_CODE_SCALE_FACTOR_IGNORED\0\u{1}WARNING_CODE_TARGET_SIMILARITY_IGNORED\0\u{1}WARNING_CODE_TARGET_SIMILARITY_MISSED\0\u{1}WARNING_CODE_SIZE_REDUCED\0\u{1}WARNING_CODE_QUALITY_REDUCED\0\u{1}WARNING_CODE_LARGER_THAN_IMAGE\0\u{1}WARNING_CODE_NEVER_LARGER_IGNORED\0\u{1}WARNING_CODE_FORMAT_CHANGED\0\u{1}WARNING_CODE_DAMAGE_TOLERATED\0\u{1}WARNING_CODE_ORIENTATION_IGNORED\0\u{1}WARNING_CODE_DAMAGE_UNCHECKED\0\u{1}WARNING_CODE_FRAMES_DROPPED\0")
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{2}\0WARNING_CODE_UNSPECIFIED\0\u{1}WARNING_CODE_EXIF_IGNORED\0\u{1}WARNING_CODE_FIRST_IMAGE_ONLY\0\u{1}WARNING_CODE_DAMAGE_REPAIRED\0\u{1}WARNING_CODE_END_ADDED\0\u{1}WARNING_CODE_TRUNCATED\0\u{1}WARNING_CODE_PROFILE_IGNORED\0\u{1}WARNING_CODE_DAMAGED\0\u{1}WARNING_CODE_SCALE_FACTOR_IGNORED\0\u{1}WARNING_CODE_TARGET_SIMILARITY_IGNORED\0\u{1}WARNING_CODE_TARGET_SIMILARITY_MISSED\0\u{1}WARNING_CODE_SIZE_REDUCED\0\u{1}WARNING_CODE_QUALITY_REDUCED\0\u{1}WARNING_CODE_LARGER_THAN_IMAGE\0\u{1}WARNING_CODE_NEVER_LARGER_IGNORED\0\u{1}WARNING_CODE_FORMAT_CHANGED\0\u{1}WARNING_CODE_DAMAGE_TOLERATED\0\u{1}WARNING_CODE_ORIENTATION_IGNORED\0\u{1}WARNING_CODE_DAMAGE_UNCHECKED\0\u{1}WARNING_CODE_FRAMES_DROPPED\0\u{2}\u{b}WARNING_CODE_CREDENTIALS_REMOVED\0")
 }
 
 nonisolated extension Imageworker_V1_ProcessImageRequest: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
@@ -2600,7 +2600,7 @@ nonisolated extension Imageworker_V1_ImageInfo: SwiftProtobuf.Message, SwiftProt
 
 nonisolated extension Imageworker_V1_ProcessingConfiguration: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   public static let protoMessageName: String = _protobuf_package + ".ProcessingConfiguration"
-  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}max_width\0\u{3}max_height\0\u{3}compression_quality\0\u{3}scale_factor\0\u{3}preferred_format\0\u{3}resize_mode\0\u{3}allow_upscale\0\u{1}gravity\0\u{3}focus_point\0\u{1}crop\0\u{1}background\0\u{3}max_bytes\0\u{1}metadata\0\u{1}filters\0\u{1}jpeg\0\u{1}png\0\u{1}webp\0\u{3}tolerate_truncation\0\u{2}\u{2}pad\0\u{1}rotation\0\u{3}flip_horizontal\0\u{3}flip_vertical\0\u{3}allow_smaller_dimensions\0\u{3}always_encode\0\u{3}tolerate_damage\0\u{3}target_similarity\0\u{3}never_larger\0\u{3}frame_index\0\u{3}max_frames\0\u{3}resampling_kernel\0\u{3}exact_resize\0\u{3}color_space\0\u{2}\u{c}avif\0\u{1}jxl\0")
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}max_width\0\u{3}max_height\0\u{3}compression_quality\0\u{3}scale_factor\0\u{3}preferred_format\0\u{3}resize_mode\0\u{3}allow_upscale\0\u{1}gravity\0\u{3}focus_point\0\u{1}crop\0\u{1}background\0\u{3}max_bytes\0\u{1}metadata\0\u{1}filters\0\u{1}jpeg\0\u{1}png\0\u{1}webp\0\u{3}tolerate_truncation\0\u{2}\u{2}pad\0\u{1}rotation\0\u{3}flip_horizontal\0\u{3}flip_vertical\0\u{3}allow_smaller_dimensions\0\u{3}always_encode\0\u{3}tolerate_damage\0\u{3}target_similarity\0\u{3}never_larger\0\u{3}frame_index\0\u{3}max_frames\0\u{3}resampling_kernel\0\u{3}exact_resize\0\u{3}color_space\0\u{3}keep_exif\0\u{3}keep_xmp\0\u{3}keep_iptc\0\u{3}keep_location\0\u{3}keep_serial_numbers\0\u{3}metadata_title\0\u{3}metadata_copyright\0\u{3}metadata_description\0")
 
   fileprivate class _StorageClass {
     var _maxWidth: UInt32? = nil
@@ -2635,8 +2635,14 @@ nonisolated extension Imageworker_V1_ProcessingConfiguration: SwiftProtobuf.Mess
     var _resamplingKernel: Imageworker_V1_ResamplingKernel? = nil
     var _exactResize: Bool? = nil
     var _colorSpace: Imageworker_V1_ColorSpace? = nil
-    var _avif: Imageworker_V1_AVIFOptions? = nil
-    var _jxl: Imageworker_V1_JXLOptions? = nil
+    var _keepExif: Bool? = nil
+    var _keepXmp: Bool? = nil
+    var _keepIptc: Bool? = nil
+    var _keepLocation: Bool? = nil
+    var _keepSerialNumbers: Bool? = nil
+    var _metadataTitle: String? = nil
+    var _metadataCopyright: String? = nil
+    var _metadataDescription: String? = nil
 
       // This property is used as the initial default value for new instances of the type.
       // The type itself is protecting the reference to its storage via CoW semantics.
@@ -2679,8 +2685,14 @@ nonisolated extension Imageworker_V1_ProcessingConfiguration: SwiftProtobuf.Mess
       _resamplingKernel = source._resamplingKernel
       _exactResize = source._exactResize
       _colorSpace = source._colorSpace
-      _avif = source._avif
-      _jxl = source._jxl
+      _keepExif = source._keepExif
+      _keepXmp = source._keepXmp
+      _keepIptc = source._keepIptc
+      _keepLocation = source._keepLocation
+      _keepSerialNumbers = source._keepSerialNumbers
+      _metadataTitle = source._metadataTitle
+      _metadataCopyright = source._metadataCopyright
+      _metadataDescription = source._metadataDescription
     }
   }
 
@@ -2731,8 +2743,14 @@ nonisolated extension Imageworker_V1_ProcessingConfiguration: SwiftProtobuf.Mess
         case 31: try { try decoder.decodeSingularEnumField(value: &_storage._resamplingKernel) }()
         case 32: try { try decoder.decodeSingularBoolField(value: &_storage._exactResize) }()
         case 33: try { try decoder.decodeSingularEnumField(value: &_storage._colorSpace) }()
-        case 45: try { try decoder.decodeSingularMessageField(value: &_storage._avif) }()
-        case 46: try { try decoder.decodeSingularMessageField(value: &_storage._jxl) }()
+        case 34: try { try decoder.decodeSingularBoolField(value: &_storage._keepExif) }()
+        case 35: try { try decoder.decodeSingularBoolField(value: &_storage._keepXmp) }()
+        case 36: try { try decoder.decodeSingularBoolField(value: &_storage._keepIptc) }()
+        case 37: try { try decoder.decodeSingularBoolField(value: &_storage._keepLocation) }()
+        case 38: try { try decoder.decodeSingularBoolField(value: &_storage._keepSerialNumbers) }()
+        case 39: try { try decoder.decodeSingularStringField(value: &_storage._metadataTitle) }()
+        case 40: try { try decoder.decodeSingularStringField(value: &_storage._metadataCopyright) }()
+        case 41: try { try decoder.decodeSingularStringField(value: &_storage._metadataDescription) }()
         default: break
         }
       }
@@ -2841,11 +2859,29 @@ nonisolated extension Imageworker_V1_ProcessingConfiguration: SwiftProtobuf.Mess
       try { if let v = _storage._colorSpace {
         try visitor.visitSingularEnumField(value: v, fieldNumber: 33)
       } }()
-      try { if let v = _storage._avif {
-        try visitor.visitSingularMessageField(value: v, fieldNumber: 45)
+      try { if let v = _storage._keepExif {
+        try visitor.visitSingularBoolField(value: v, fieldNumber: 34)
       } }()
-      try { if let v = _storage._jxl {
-        try visitor.visitSingularMessageField(value: v, fieldNumber: 46)
+      try { if let v = _storage._keepXmp {
+        try visitor.visitSingularBoolField(value: v, fieldNumber: 35)
+      } }()
+      try { if let v = _storage._keepIptc {
+        try visitor.visitSingularBoolField(value: v, fieldNumber: 36)
+      } }()
+      try { if let v = _storage._keepLocation {
+        try visitor.visitSingularBoolField(value: v, fieldNumber: 37)
+      } }()
+      try { if let v = _storage._keepSerialNumbers {
+        try visitor.visitSingularBoolField(value: v, fieldNumber: 38)
+      } }()
+      try { if let v = _storage._metadataTitle {
+        try visitor.visitSingularStringField(value: v, fieldNumber: 39)
+      } }()
+      try { if let v = _storage._metadataCopyright {
+        try visitor.visitSingularStringField(value: v, fieldNumber: 40)
+      } }()
+      try { if let v = _storage._metadataDescription {
+        try visitor.visitSingularStringField(value: v, fieldNumber: 41)
       } }()
     }
     try unknownFields.traverse(visitor: &visitor)
@@ -2888,8 +2924,14 @@ nonisolated extension Imageworker_V1_ProcessingConfiguration: SwiftProtobuf.Mess
         if _storage._resamplingKernel != rhs_storage._resamplingKernel {return false}
         if _storage._exactResize != rhs_storage._exactResize {return false}
         if _storage._colorSpace != rhs_storage._colorSpace {return false}
-        if _storage._avif != rhs_storage._avif {return false}
-        if _storage._jxl != rhs_storage._jxl {return false}
+        if _storage._keepExif != rhs_storage._keepExif {return false}
+        if _storage._keepXmp != rhs_storage._keepXmp {return false}
+        if _storage._keepIptc != rhs_storage._keepIptc {return false}
+        if _storage._keepLocation != rhs_storage._keepLocation {return false}
+        if _storage._keepSerialNumbers != rhs_storage._keepSerialNumbers {return false}
+        if _storage._metadataTitle != rhs_storage._metadataTitle {return false}
+        if _storage._metadataCopyright != rhs_storage._metadataCopyright {return false}
+        if _storage._metadataDescription != rhs_storage._metadataDescription {return false}
         return true
       }
       if !storagesAreEqual {return false}
@@ -3164,7 +3206,7 @@ nonisolated extension Imageworker_V1_PNGOptions: SwiftProtobuf.Message, SwiftPro
 
 nonisolated extension Imageworker_V1_WebPOptions: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   public static let protoMessageName: String = _protobuf_package + ".WebPOptions"
-  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}lossless\0\u{3}near_lossless\0\u{1}method\0\u{3}sharp_chroma\0")
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}lossless\0\u{3}near_lossless\0\u{1}method\0")
 
   public mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -3175,7 +3217,6 @@ nonisolated extension Imageworker_V1_WebPOptions: SwiftProtobuf.Message, SwiftPr
       case 1: try { try decoder.decodeSingularBoolField(value: &self._lossless) }()
       case 2: try { try decoder.decodeSingularUInt32Field(value: &self._nearLossless) }()
       case 3: try { try decoder.decodeSingularUInt32Field(value: &self._method) }()
-      case 4: try { try decoder.decodeSingularBoolField(value: &self._sharpChroma) }()
       default: break
       }
     }
@@ -3195,9 +3236,6 @@ nonisolated extension Imageworker_V1_WebPOptions: SwiftProtobuf.Message, SwiftPr
     try { if let v = self._method {
       try visitor.visitSingularUInt32Field(value: v, fieldNumber: 3)
     } }()
-    try { if let v = self._sharpChroma {
-      try visitor.visitSingularBoolField(value: v, fieldNumber: 4)
-    } }()
     try unknownFields.traverse(visitor: &visitor)
   }
 
@@ -3205,80 +3243,6 @@ nonisolated extension Imageworker_V1_WebPOptions: SwiftProtobuf.Message, SwiftPr
     if lhs._lossless != rhs._lossless {return false}
     if lhs._nearLossless != rhs._nearLossless {return false}
     if lhs._method != rhs._method {return false}
-    if lhs._sharpChroma != rhs._sharpChroma {return false}
-    if lhs.unknownFields != rhs.unknownFields {return false}
-    return true
-  }
-}
-
-nonisolated extension Imageworker_V1_AVIFOptions: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
-  public static let protoMessageName: String = _protobuf_package + ".AVIFOptions"
-  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}effort\0")
-
-  public mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
-    while let fieldNumber = try decoder.nextFieldNumber() {
-      // The use of inline closures is to circumvent an issue where the compiler
-      // allocates stack space for every case branch when no optimizations are
-      // enabled. https://github.com/apple/swift-protobuf/issues/1034
-      switch fieldNumber {
-      case 1: try { try decoder.decodeSingularUInt32Field(value: &self._effort) }()
-      default: break
-      }
-    }
-  }
-
-  public func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
-    // The use of inline closures is to circumvent an issue where the compiler
-    // allocates stack space for every if/case branch local when no optimizations
-    // are enabled. https://github.com/apple/swift-protobuf/issues/1034 and
-    // https://github.com/apple/swift-protobuf/issues/1182
-    try { if let v = self._effort {
-      try visitor.visitSingularUInt32Field(value: v, fieldNumber: 1)
-    } }()
-    try unknownFields.traverse(visitor: &visitor)
-  }
-
-  public static func ==(lhs: Imageworker_V1_AVIFOptions, rhs: Imageworker_V1_AVIFOptions) -> Bool {
-    if lhs._effort != rhs._effort {return false}
-    if lhs.unknownFields != rhs.unknownFields {return false}
-    return true
-  }
-}
-
-nonisolated extension Imageworker_V1_JXLOptions: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
-  public static let protoMessageName: String = _protobuf_package + ".JXLOptions"
-  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}lossless\0\u{1}effort\0")
-
-  public mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
-    while let fieldNumber = try decoder.nextFieldNumber() {
-      // The use of inline closures is to circumvent an issue where the compiler
-      // allocates stack space for every case branch when no optimizations are
-      // enabled. https://github.com/apple/swift-protobuf/issues/1034
-      switch fieldNumber {
-      case 1: try { try decoder.decodeSingularBoolField(value: &self._lossless) }()
-      case 2: try { try decoder.decodeSingularUInt32Field(value: &self._effort) }()
-      default: break
-      }
-    }
-  }
-
-  public func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
-    // The use of inline closures is to circumvent an issue where the compiler
-    // allocates stack space for every if/case branch local when no optimizations
-    // are enabled. https://github.com/apple/swift-protobuf/issues/1034 and
-    // https://github.com/apple/swift-protobuf/issues/1182
-    try { if let v = self._lossless {
-      try visitor.visitSingularBoolField(value: v, fieldNumber: 1)
-    } }()
-    try { if let v = self._effort {
-      try visitor.visitSingularUInt32Field(value: v, fieldNumber: 2)
-    } }()
-    try unknownFields.traverse(visitor: &visitor)
-  }
-
-  public static func ==(lhs: Imageworker_V1_JXLOptions, rhs: Imageworker_V1_JXLOptions) -> Bool {
-    if lhs._lossless != rhs._lossless {return false}
-    if lhs._effort != rhs._effort {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }

@@ -48,6 +48,7 @@ extension Imageworker_V1_WarningCode {
       case .largerThanImage: .largerThanImage
       case .neverLargerIgnored: .neverLargerIgnored
       case .formatChanged: .formatChanged
+      case .credentialsRemoved: .credentialsRemoved
       }
   }
 }

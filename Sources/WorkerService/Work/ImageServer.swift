@@ -73,6 +73,7 @@ package final class ImageServer {
     guard case .reading(var reader) = takePhase() else { throw .outOfOrder }
     reader.lateOrientation = planning.lateOrientation
     reader.countedFrames = planning.countedFrames
+    reader.keepsMetadata = planning.results.readMetadata
     var consumed = 0
     repeat {
       let window = bytes.extracting(droppingFirst: consumed).extracting(first: Self.windowByteCount)

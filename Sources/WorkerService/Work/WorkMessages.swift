@@ -29,6 +29,15 @@ package enum WorkRequest {
         case .preview(let configuration, _): (configuration.frameIndex?.value ?? 0) < 0
         }
       }
+
+      /// Whether a result may contain metadata of the image; previews have none.
+      var readMetadata: Bool {
+        switch self {
+        case .renditions(let configurations): configurations.contains(where: \.readsMetadata)
+        case .preview: false
+        }
+      }
+
       /// The number of planned results.
       var count: Int {
         switch self {

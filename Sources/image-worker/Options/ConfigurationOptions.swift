@@ -8,12 +8,15 @@ struct ConfigurationOptions: ParsableArguments {
   private var placement: TableOptions<PlacementTable>
   @OptionGroup(title: "Format, quality and filters")
   private var delivery: TableOptions<DeliveryTable>
+  @OptionGroup(title: "Colors and metadata")
+  private var metadata: TableOptions<MetadataTable>
   @OptionGroup(title: "Encoders")
   private var formats: TableOptions<FormatTable>
 
   var configuration: ProcessingConfiguration {
     get throws {
-      let values = [placement.values, delivery.values, formats.values].reduce(into: [:]) { all, part in
+      let parts = [placement.values, delivery.values, metadata.values, formats.values]
+      let values = parts.reduce(into: [:]) { all, part in
         all.merge(part) { first, _ in first }
       }
       return try ConfigurationTable.configuration(values)
@@ -32,6 +35,10 @@ enum PlacementTable: ConfigurationPart {
 
 enum DeliveryTable: ConfigurationPart {
   static let fields = ProcessingConfiguration.delivery.flatMap(\.options)
+}
+
+enum MetadataTable: ConfigurationPart {
+  static let fields = ProcessingConfiguration.metadataFields.flatMap(\.options)
 }
 
 enum FormatTable: ConfigurationPart {
@@ -60,7 +67,7 @@ extension ConfigurationPart {
 
 /// All fields of a configuration that options set.
 enum ConfigurationTable {
-  static let fields = PlacementTable.fields + DeliveryTable.fields + FormatTable.fields
+  static let fields = PlacementTable.fields + DeliveryTable.fields + MetadataTable.fields + FormatTable.fields
 
   /// The configuration that the options make up; fields without an option are not set.
   /// - Throws: an error that names the option, its value and what is accepted.

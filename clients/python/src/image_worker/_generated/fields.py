@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Literal, TypedDict
 
 
-OutputFormat = Literal["original", "jpeg", "png", "webp", "avif", "gif", "jxl"]
+OutputFormat = Literal["original", "jpeg", "png", "webp", "avif", "gif"]
 
 
 ResizeMode = Literal["fit", "fill", "stretch"]
@@ -51,7 +51,7 @@ class Color(TypedDict, total=False):
     blue: int
 
 
-MetadataPolicy = Literal["strip", "keep_copyright"]
+MetadataPolicy = Literal["strip", "keep_copyright", "keep_all", "selected"]
 
 
 class Filter(TypedDict, total=False):
@@ -107,31 +107,12 @@ class WebPOptions(TypedDict, total=False):
     near_lossless: int
     # Effort, from 0 (fastest) to 6 (smallest).
     method: int
-    # Keep edges of strong colors sharp in a lossy file: the chroma planes, which are half as wide and high, are chosen
-    # by the colors that viewers compute from them.
-    sharp_chroma: bool
 
 
 ResamplingKernel = Literal["lanczos3", "lanczos2", "mitchell", "bicubic", "bilinear", "box", "nearest"]
 
 
 ColorSpace = Literal["srgb", "keep", "display_p3"]
-
-
-class AVIFOptions(TypedDict, total=False):
-    """Options for AVIF results."""
-
-    # Effort, from 0 (fastest) to 9 (smallest).
-    effort: int
-
-
-class JXLOptions(TypedDict, total=False):
-    """Options for JPEG XL results."""
-
-    # Write a lossless file; compression_quality is then ignored.
-    lossless: bool
-    # Effort, from 1 (fastest) to 9 (smallest).
-    effort: int
 
 
 class Fields(TypedDict, total=False):
@@ -141,7 +122,7 @@ class Fields(TypedDict, total=False):
     max_width: int
     # Maximum height of the result in pixels, 1 to 65500.
     max_height: int
-    # Quality of JPEG, AVIF, and lossy WebP and JPEG XL, from 0 (smallest) to 1 (best); ignored for other results.
+    # Quality of JPEG, lossy WebP and AVIF, from 0 (smallest) to 1 (best); ignored for other formats.
     compression_quality: float
     # Divisor of max_width and max_height, at least 1: max_width 1280 with 2 gives 640.
     scale_factor: float
@@ -209,7 +190,20 @@ class Fields(TypedDict, total=False):
     exact_resize: bool
     # The color space of the result.
     color_space: ColorSpace
-    # Options for AVIF results; ignored for other formats.
-    avif: AVIFOptions
-    # Options for JPEG XL results; ignored for other formats.
-    jxl: JXLOptions
+    # With metadata SELECTED: keep EXIF.
+    keep_exif: bool
+    # With metadata SELECTED: keep XMP.
+    keep_xmp: bool
+    # With metadata SELECTED: keep IPTC; only in JPEG results.
+    keep_iptc: bool
+    # With metadata SELECTED: keep the position (GPS) in EXIF and XMP.
+    keep_location: bool
+    # With metadata SELECTED: keep serial numbers of camera and lens, the owner and the image's identifier in EXIF and
+    # XMP.
+    keep_serial_numbers: bool
+    # The title of the result, in XMP and, where it is kept, IPTC; up to 2000 bytes without control characters.
+    metadata_title: str
+    # The copyright notice of the result, likewise, and in EXIF.
+    metadata_copyright: str
+    # The description of the result, likewise, and in EXIF.
+    metadata_description: str

@@ -1,0 +1,181 @@
+/// Rebuilds an EXIF block with the tags that a result keeps.
+///
+/// The block is parsed to a list of values and written anew, so that nothing between the values survives: thumbnails, maker
+/// notes, and what a writer left behind. Sources: CIPA DC-008 (Exif 3.0), section 4.6; TIFF 6.0, section 2.
+struct EXIFEditor {
+  /// The maximum size of a block, that of a JPEG segment.
+  static let maxByteCount = 65_527
+  /// The maximum number of tags of a directory.
+  private static let maxEntryCount = 500
+
+  private let edit: MetadataEdit
+
+  init(_ edit: MetadataEdit) { self.edit = edit }
+
+  /// The value of a tag, in the byte order of the block.
+  private struct Entry {
+    var tag: Int
+    var type: Int
+    var count: Int
+    var value: [UInt8]
+
+    init(tag: Int, type: Int, count: Int, value: [UInt8]) {
+      self.tag = tag
+      self.type = type
+      self.count = count
+      self.value = value
+    }
+
+    init(_ tag: Int, short: Int, isBig: Bool) {
+      self.init(tag: tag, type: 3, count: 1, value: TIFFReader.bytes(short, byteCount: 2, isBig: isBig))
+    }
+
+    init(_ tag: Int, long: Int, isBig: Bool) {
+      self.init(tag: tag, type: 4, count: 1, value: TIFFReader.bytes(long, byteCount: 4, isBig: isBig))
+    }
+  }
+
+  private enum Tag {
+    static let exifDirectory = 0x8769
+    static let gpsDirectory = 0x8825
+    static let imageDescription = 0x010E
+    static let copyright = 0x8298
+    static let colorSpace = 0xA001
+    static let width = 0xA002
+    static let height = 0xA003
+  }
+
+  /// Tags that describe the file's data, or that refer to data elsewhere in it; and orientation, which was applied.
+  private static let structural: Set<Int> = [
+    0x00FE, 0x00FF, 0x0100, 0x0101, 0x0102, 0x0103, 0x0106, 0x010A, 0x0111, 0x0112, 0x0115, 0x0116, 0x0117, 0x011C,
+    0x0120, 0x0121, 0x0142, 0x0143, 0x0144, 0x0145, 0x014A, 0x0153, 0x015B, 0x0201, 0x0202, 0x0211, 0x0212, 0x0213,
+    0x02BC, 0x83BB, 0x8649, 0x8769, 0x8773, 0x8825, 0x9101, 0x9102, 0x927C, 0x935C, 0xA005, 0xC4A5, 0xC634, 0xEA1C,
+  ]
+
+  /// The owner and the serial numbers of body and lens, and the identifier of the image.
+  private static let serialNumbers: Set<Int> = [0xA420, 0xA430, 0xA431, 0xA435, 0xC62F, 0xC68B]
+
+  /// Returns the edited block; empty if it has no tags.
+  func edited(_ block: [UInt8]) -> [UInt8] {
+    let reader = TIFFReader(block)
+    var image: [Entry] = []
+    var exif: [Entry] = []
+    var position: [Entry] = []
+    if let reader {
+      let first = Self.entries(reader, at: reader.number(at: 4, byteCount: 4))
+      image = kept(first)
+      let photograph = Self.entries(reader, at: Self.pointer(Tag.exifDirectory, in: first, reader))
+      exif = corrected(kept(photograph), isBig: reader.isBig)
+      if edit.keepsLocation { position = Self.entries(reader, at: Self.pointer(Tag.gpsDirectory, in: first, reader)) }
+    }
+    set(Tag.imageDescription, edit.texts.description, in: &image)
+    set(Tag.copyright, edit.texts.copyright, in: &image)
+    let isBig = reader?.isBig ?? false
+    let written = Self.written(image: image, exif: exif, position: position, isBig: isBig)
+    return written.count <= Self.maxByteCount ? written : []
+  }
+
+  private func kept(_ entries: [Entry]) -> [Entry] {
+    entries.filter { entry in
+      !Self.structural.contains(entry.tag) && (edit.keepsSerialNumbers || !Self.serialNumbers.contains(entry.tag))
+    }
+  }
+
+  /// Corrects the size and the color space, where they are stated.
+  private func corrected(_ entries: [Entry], isBig: Bool) -> [Entry] {
+    entries.compactMap { entry in
+      switch entry.tag {
+      case Tag.width: edit.size.map { Entry(entry.tag, long: $0.width, isBig: isBig) }
+      case Tag.height: edit.size.map { Entry(entry.tag, long: $0.height, isBig: isBig) }
+      case Tag.colorSpace: Entry(entry.tag, short: edit.isSRGB ? 1 : 0xFFFF, isBig: isBig)
+      default: entry
+      }
+    }
+  }
+
+  private func set(_ tag: Int, _ text: String?, in entries: inout [Entry]) {
+    guard let text else { return }
+    entries.removeAll { $0.tag == tag }
+    let value = Array(text.utf8) + [0]
+    entries.append(Entry(tag: tag, type: 2, count: value.count, value: value))
+  }
+
+  // MARK: Reading
+
+  /// Returns the entries of the directory at `offset` whose values lie in the block, of at most its size in total.
+  private static func entries(_ reader: TIFFReader, at offset: Int?) -> [Entry] {
+    guard let offset, let count = reader.number(at: offset, byteCount: 2) else { return [] }
+    var entries: [Entry] = []
+    var seen: Set<Int> = []
+    var left = reader.bytes.count
+    for index in 0..<min(count, maxEntryCount) {
+      let place = offset + 2 + 12 * index
+      guard let tag = reader.number(at: place, byteCount: 2), let type = reader.number(at: place + 2, byteCount: 2),
+        let valueCount = reader.number(at: place + 4, byteCount: 4), let size = byteCounts[type],
+        valueCount > 0, valueCount <= left / size
+      else { continue }
+      let byteCount = valueCount * size
+      let start = byteCount <= 4 ? place + 8 : reader.number(at: place + 8, byteCount: 4)
+      guard let start, let value = reader.slice(at: start, byteCount: byteCount), seen.insert(tag).inserted else {
+        continue
+      }
+      left -= byteCount
+      entries.append(Entry(tag: tag, type: type, count: valueCount, value: value))
+    }
+    return entries
+  }
+
+  /// The size of a value in bytes, by its type; offsets of directories (13) are no values.
+  private static let byteCounts: [Int: Int] = [
+    1: 1, 2: 1, 3: 2, 4: 4, 5: 8, 6: 1, 7: 1, 8: 2, 9: 4, 10: 8, 11: 4, 12: 8, 129: 1,
+  ]
+
+  private static func pointer(_ tag: Int, in entries: [Entry], _ reader: TIFFReader) -> Int? {
+    entries.first { $0.tag == tag && $0.value.count == 4 }.map { TIFFReader.number($0.value[...], isBig: reader.isBig) }
+  }
+
+  // MARK: Writing
+
+  private static func written(image: [Entry], exif: [Entry], position: [Entry], isBig: Bool) -> [UInt8] {
+    if image.isEmpty && exif.isEmpty && position.isEmpty { return [] }
+    let pointerCount = (exif.isEmpty ? 0 : 1) + (position.isEmpty ? 0 : 1)
+    let first = 8
+    let second = first + byteCount(image, adding: pointerCount)
+    let third = second + byteCount(exif, adding: 0)
+    var image = image
+    if !exif.isEmpty { image.append(Entry(Tag.exifDirectory, long: second, isBig: isBig)) }
+    if !position.isEmpty { image.append(Entry(Tag.gpsDirectory, long: third, isBig: isBig)) }
+    var bytes: [UInt8] = isBig ? [0x4D, 0x4D, 0, 42] : [0x49, 0x49, 42, 0]
+    bytes += TIFFReader.bytes(first, byteCount: 4, isBig: isBig)
+    for directory in [image, exif, position] { append(directory, to: &bytes, isBig: isBig) }
+    return bytes
+  }
+
+  /// Returns the size of a directory and its values with `pointerCount` more entries; 0 for an empty one.
+  private static func byteCount(_ entries: [Entry], adding pointerCount: Int) -> Int {
+    if entries.isEmpty && pointerCount == 0 { return 0 }
+    return entries.reduce(6 + 12 * pointerCount) { sum, entry in
+      sum + 12 + (entry.value.count <= 4 ? 0 : (entry.value.count + 1) / 2 * 2)
+    }
+  }
+
+  private static func append(_ entries: [Entry], to bytes: inout [UInt8], isBig: Bool) {
+    if entries.isEmpty { return }
+    func number(_ value: Int, _ byteCount: Int) -> [UInt8] {
+      TIFFReader.bytes(value, byteCount: byteCount, isBig: isBig)
+    }
+    let start = bytes.count + 6 + 12 * entries.count
+    var values: [UInt8] = []
+    bytes += number(entries.count, 2)
+    for entry in entries.sorted(by: { $0.tag < $1.tag }) {
+      bytes += number(entry.tag, 2) + number(entry.type, 2) + number(entry.count, 4)
+      if entry.value.count <= 4 {
+        bytes += entry.value + [UInt8](repeating: 0, count: 4 - entry.value.count)
+      } else {
+        bytes += number(start + values.count, 4)
+        values += entry.value + [UInt8](repeating: 0, count: entry.value.count % 2)
+      }
+    }
+    bytes += [0, 0, 0, 0] + values
+  }
+}

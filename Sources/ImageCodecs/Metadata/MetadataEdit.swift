@@ -1,0 +1,78 @@
+/// What a result keeps of the metadata of its image, and what is written to it.
+package struct MetadataEdit: Sendable, Hashable {
+  /// Whether EXIF is kept.
+  package var keepsEXIF: Bool
+  /// Whether XMP is kept.
+  package var keepsXMP: Bool
+  /// Whether IPTC is kept.
+  package var keepsIPTC: Bool
+  /// Whether the position at which a photograph was taken is kept.
+  package var keepsLocation: Bool
+  /// Whether serial numbers and the owner of a camera are kept.
+  package var keepsSerialNumbers: Bool
+  /// The size of the result in pixels; `nil` if it is not known in advance.
+  package var size: PixelDimensions?
+  /// Whether the colors of the result are sRGB.
+  package var isSRGB: Bool
+  /// The texts to write.
+  package var texts: MetadataTexts
+
+  package init(
+    keepsEXIF: Bool = false, keepsXMP: Bool = false, keepsIPTC: Bool = false, keepsLocation: Bool = false,
+    keepsSerialNumbers: Bool = false, size: PixelDimensions? = nil, isSRGB: Bool = true,
+    texts: MetadataTexts = MetadataTexts()
+  ) {
+    self.keepsEXIF = keepsEXIF
+    self.keepsXMP = keepsXMP
+    self.keepsIPTC = keepsIPTC
+    self.keepsLocation = keepsLocation
+    self.keepsSerialNumbers = keepsSerialNumbers
+    self.size = size
+    self.isSRGB = isSRGB
+    self.texts = texts
+  }
+
+  /// A size in pixels.
+  package struct PixelDimensions: Sendable, Hashable {
+    /// The width.
+    package var width: Int
+    /// The height.
+    package var height: Int
+
+    package init(width: Int, height: Int) {
+      self.width = width
+      self.height = height
+    }
+  }
+
+  /// Returns the metadata of a result.
+  ///
+  /// Malformed metadata is left out; nothing in it causes a trap, and the result has at most its size, except for the
+  /// texts.
+  package func edited(_ source: ImageMetadata) -> ImageMetadata {
+    var result = ImageMetadata()
+    result.exif = EXIFEditor(self).edited(keepsEXIF ? source.exif : [])
+    result.xmp = XMPEditor(self).edited(keepsXMP ? source.xmp : [])
+    result.iptc = IPTCEditor(self).edited(keepsIPTC ? source.iptc : [])
+    return result
+  }
+}
+
+/// The metadata of an image, as stored.
+package struct ImageMetadata: Sendable, Hashable {
+  /// An EXIF block (TIFF); empty for none.
+  package var exif: [UInt8]
+  /// An XMP packet (XML in UTF-8); empty for none.
+  package var xmp: [UInt8]
+  /// The datasets of IPTC-IIM; empty for none.
+  package var iptc: [UInt8]
+
+  package init(exif: [UInt8] = [], xmp: [UInt8] = [], iptc: [UInt8] = []) {
+    self.exif = exif
+    self.xmp = xmp
+    self.iptc = iptc
+  }
+
+  /// The size of all metadata in bytes.
+  package var byteCount: Int { exif.count + xmp.count + iptc.count }
+}

@@ -1,0 +1,126 @@
+/// Removes from an XMP packet what no longer holds for a result, and adds texts.
+///
+/// The packet is copied tag by tag. A packet that is not well-formed, or has a document type or CDATA, is left out. Source:
+/// ISO 16684-1 (XMP), sections 7 and 9.
+struct XMPEditor {
+  /// The maximum size of a packet: that of a JPEG segment.
+  static let maxByteCount = 65_502
+  private static let maxDepth = 64
+
+  private let edit: MetadataEdit
+
+  init(_ edit: MetadataEdit) { self.edit = edit }
+
+  /// Properties by their local name, whatever the prefix: structure of the file, and references to data that is lost.
+  private static let structural: Set<String> = [
+    "Orientation", "ImageWidth", "ImageLength", "ImageHeight", "PixelXDimension", "PixelYDimension", "ExifImageWidth",
+    "ExifImageHeight", "ColorSpace", "ICCProfile", "Thumbnails", "HasExtendedXMP", "provenance", "Regions",
+    "MakerNote", "BitsPerSample", "Compression", "PhotometricInterpretation", "SamplesPerPixel",
+    "PlanarConfiguration", "YCbCrSubSampling", "YCbCrPositioning",
+  ]
+  /// Namespaces, by their usual prefix, that describe data behind the image: gain maps, depth maps, and videos.
+  private static let structuralPrefixes: Set<String> = [
+    "hdrgm", "HDRGainMap", "Container", "GContainer", "Item", "GDepth", "GImage", "GAudio", "GPano", "GCamera",
+    "Device",
+    "Camera", "apdi", "depthData", "portraitEffectsMatteInfo",
+  ]
+  private static let serialNumbers: Set<String> = [
+    "SerialNumber", "BodySerialNumber", "LensSerialNumber", "InternalSerialNumber", "CameraSerialNumber",
+    "CameraOwnerName", "OwnerName", "ImageUniqueID",
+  ]
+
+  /// Returns the edited packet; empty if nothing is left of it.
+  func edited(_ packet: [UInt8]) -> [UInt8] {
+    let properties = properties
+    if let edited = filtered(packet, adding: properties), edited.count <= Self.maxByteCount { return edited }
+    guard !properties.isEmpty else { return [] }
+    let new = Self.opening + properties + Self.closing
+    return new.count <= Self.maxByteCount ? new : []
+  }
+
+  private static let opening = Array(
+    ("<?xpacket begin=\"\u{FEFF}\" id=\"W5M0MpCehiHzreSzNTczkc9d\"?><x:xmpmeta xmlns:x=\"adobe:ns:meta/\">"
+      + "<rdf:RDF xmlns:rdf=\"http://www.w3.org/1999/02/22-rdf-syntax-ns#\">").utf8)
+  private static let closing = Array("</rdf:RDF></x:xmpmeta><?xpacket end=\"w\"?>".utf8)
+
+  /// The description that contains the texts; empty without texts.
+  private var properties: [UInt8] {
+    let texts = edit.texts
+    let items = [("title", texts.title), ("rights", texts.copyright), ("description", texts.description)]
+    let elements = items.compactMap { name, text in
+      text.map {
+        "<dc:\(name)><rdf:Alt><rdf:li xml:lang=\"x-default\">\(Self.escaped($0))</rdf:li></rdf:Alt></dc:\(name)>"
+      }
+    }
+    guard !elements.isEmpty else { return [] }
+    let namespace = "xmlns:dc=\"http://purl.org/dc/elements/1.1/\""
+    return Array("<rdf:Description rdf:about=\"\" \(namespace)>\(elements.joined())</rdf:Description>".utf8)
+  }
+
+  private static func escaped(_ text: String) -> String {
+    text.reduce(into: "") { result, character in
+      switch character {
+      case "&": result += "&amp;"
+      case "<": result += "&lt;"
+      case ">": result += "&gt;"
+      default: result.append(character)
+      }
+    }
+  }
+
+  /// Returns whether a property is left out.
+  private func isDropped(_ name: ArraySlice<UInt8>) -> Bool {
+    let parts = name.split(separator: UInt8(ascii: ":"), maxSplits: 1).map { String(decoding: $0, as: UTF8.self) }
+    guard let local = parts.last, parts.count == 2, parts[0] != "xmlns" else { return false }
+    if Self.structural.contains(local) || Self.structuralPrefixes.contains(parts[0]) { return true }
+    if !edit.keepsLocation && local.hasPrefix("GPS") { return true }
+    if !edit.keepsSerialNumbers && Self.serialNumbers.contains(local) { return true }
+    guard parts[0] == "dc" else { return false }
+    let texts = edit.texts
+    return (local == "title" && texts.title != nil) || (local == "rights" && texts.copyright != nil)
+      || (local == "description" && texts.description != nil)
+  }
+
+  /// Copies the packet; `nil` if it is not well-formed.
+  private func filtered(_ packet: [UInt8], adding properties: [UInt8]) -> [UInt8]? {
+    guard !packet.isEmpty, String(validating: packet, as: UTF8.self) != nil else { return nil }
+    var reader = XMLReader(packet)
+    var output: [UInt8] = []
+    var open: [ArraySlice<UInt8>] = []
+    var droppedDepth: Int?
+    var isComplete = false
+    while let token = reader.next() {
+      switch token {
+      case .text(let text):
+        if droppedDepth == nil && !open.isEmpty { output += text }
+      case .instruction(let text):
+        if droppedDepth == nil { output += text }
+      case .start(let name, let attributes, let isEmpty):
+        if droppedDepth == nil && isDropped(name) { droppedDepth = open.count }
+        if droppedDepth == nil {
+          output.append(UInt8(ascii: "<"))
+          output += name
+          for attribute in attributes where !isDropped(attribute.name) {
+            output.append(UInt8(ascii: " "))
+            output += attribute.text
+          }
+          output += Array((isEmpty ? "/>" : ">").utf8)
+        }
+        if !isEmpty { open.append(name) }
+        if isEmpty && droppedDepth == open.count { droppedDepth = nil }
+        if open.count > Self.maxDepth { return nil }
+      case .end(let name):
+        guard open.popLast()?.elementsEqual(name) == true else { return nil }
+        if droppedDepth == nil {
+          if name.elementsEqual("rdf:RDF".utf8) {
+            output += properties
+            isComplete = true
+          }
+          output += Array("</".utf8) + name + [UInt8(ascii: ">")]
+        }
+        if droppedDepth == open.count { droppedDepth = nil }
+      }
+    }
+    return reader.isAtEnd && open.isEmpty && isComplete ? output : nil
+  }
+}

@@ -1,0 +1,59 @@
+package import Fields
+internal import ImageCodecs
+
+/// The fields for the color space and the metadata of the result.
+extension ProcessingConfiguration {
+  /// The fields, in the order of the contract.
+  package static let metadataFields: [Field<ProcessingConfiguration>] = [
+    Field(
+      "color_space", \.colorSpace,
+      option: OptionText(
+        "color-space", "space",
+        "Choose the color space of the result; 'keep' embeds the image's profile. Default: srgb.")),
+    Field(
+      "metadata", \.metadata,
+      option: OptionText("metadata", "policy", "Choose the metadata to keep. Default: strip.")),
+    Field(
+      "keep_exif", \.keepEXIF,
+      option: OptionText("keep-exif", "With --metadata selected: Keep EXIF. Default: false.")),
+    Field(
+      "keep_xmp", \.keepXMP, option: OptionText("keep-xmp", "With --metadata selected: Keep XMP. Default: false.")),
+    Field(
+      "keep_iptc", \.keepIPTC,
+      option: OptionText("keep-iptc", "With --metadata selected: Keep IPTC in JPEG results. Default: false.")),
+    Field(
+      "keep_location", \.keepLocation,
+      option: OptionText(
+        "keep-location", "With --metadata selected: Keep the position in EXIF and XMP. Default: false.")),
+    Field(
+      "keep_serial_numbers", \.keepSerialNumbers,
+      option: OptionText(
+        "keep-serial-numbers",
+        "With --metadata selected: Keep serial numbers and the owner of the camera in EXIF and XMP. Default: false.")),
+    Field(
+      "metadata_title", \.metadataTitle, text,
+      option: OptionText("metadata-title", "text", "Set the title of the result. Default: none.")),
+    Field(
+      "metadata_copyright", \.metadataCopyright, text,
+      option: OptionText("metadata-copyright", "text", "Set the copyright notice of the result. Default: none.")),
+    Field(
+      "metadata_description", \.metadataDescription, text,
+      option: OptionText("metadata-description", "text", "Set the description of the result. Default: none.")),
+  ]
+
+  /// The maximum size of a text in bytes.
+  package static let maxTextByteCount = 2000
+
+  /// A text that XML can contain.
+  private static let text = FieldRule<String>.values("1 to \(maxTextByteCount) bytes without control characters") {
+    text in
+    (1...maxTextByteCount).contains(text.utf8.count)
+      && text.unicodeScalars.allSatisfy { scalar in
+        (scalar.value >= 0x20 && scalar.value != 0x7F && scalar.value != 0xFFFE && scalar.value != 0xFFFF)
+          || scalar == "\n" || scalar == "\t"
+      }
+  }
+
+  /// Whether the metadata of the image is needed.
+  package var readsMetadata: Bool { metadata == .keepAll || metadata == .selected }
+}

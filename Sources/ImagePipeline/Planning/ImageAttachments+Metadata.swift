@@ -1,0 +1,43 @@
+internal import ImageCodecs
+
+extension ImageAttachments {
+  /// Returns the metadata of a result, without a color profile.
+  /// - `rights`: the EXIF block with artist and copyright of the image; empty for none.
+  /// - `isSRGB`: whether the colors of the result are sRGB.
+  func metadata(
+    for configuration: ProcessingConfiguration, rights: [UInt8], outputSize: PixelSize, isSRGB: Bool
+  ) -> EmbeddedMetadata {
+    let texts = MetadataTexts(
+      title: configuration.metadataTitle, copyright: configuration.metadataCopyright,
+      description: configuration.metadataDescription)
+    var edit = MetadataEdit(isSRGB: isSRGB, texts: texts)
+    // A result that may become smaller does not know its size yet.
+    let isFinal = configuration.maxBytes == nil || !(configuration.allowSmallerDimensions ?? false)
+    edit.size = isFinal ? .init(width: outputSize.width, height: outputSize.height) : nil
+    switch configuration.metadata ?? .strip {
+    case .strip:
+      return texts.isEmpty ? EmbeddedMetadata() : EmbeddedMetadata(edit.edited(ImageMetadata()))
+    case .keepCopyright:
+      if texts.isEmpty { return EmbeddedMetadata(exif: rights) }
+      edit.keepsEXIF = true
+      return EmbeddedMetadata(edit.edited(ImageMetadata(exif: rights)))
+    case .keepAll: (edit.keepsEXIF, edit.keepsXMP, edit.keepsIPTC) = (true, true, true)
+    case .selected:
+      edit.keepsEXIF = configuration.keepEXIF ?? false
+      edit.keepsXMP = configuration.keepXMP ?? false
+      edit.keepsIPTC = configuration.keepIPTC ?? false
+      edit.keepsLocation = configuration.keepLocation ?? false
+      edit.keepsSerialNumbers = configuration.keepSerialNumbers ?? false
+    }
+    var source = metadata
+    // Artist and copyright may come from texts of a PNG.
+    if source.exif.isEmpty { source.exif = rights }
+    return EmbeddedMetadata(edit.edited(source))
+  }
+}
+
+extension EmbeddedMetadata {
+  fileprivate init(_ metadata: ImageMetadata) {
+    self.init(exif: metadata.exif, xmp: metadata.xmp, iptc: metadata.iptc)
+  }
+}

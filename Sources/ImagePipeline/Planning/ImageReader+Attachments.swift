@@ -1,0 +1,28 @@
+internal import ImageCodecs
+
+extension ImageReader {
+  /// Returns the profile and the metadata that results contain.
+  ///
+  /// They are charged for as long as the image lives.
+  mutating func readAttachments(
+    _ configurations: [ProcessingConfiguration]
+  ) throws(PipelineError) -> ImageAttachments {
+    let budget = budget
+    if header?.gamut == .other, profile.isEmpty, configurations.contains(where: { $0.colorSpace == .keep }) {
+      profile = try withDecoder { (decoder) throws(CodecError) in
+        let profile = decoder.profile
+        try budget.charge(profile.count)
+        return profile
+      }
+    }
+    if metadata.byteCount == 0, configurations.contains(where: \.readsMetadata) {
+      metadata = try withDecoder { (decoder) throws(CodecError) in
+        let metadata = decoder.metadata
+        // As stored, and as edited for each result.
+        try budget.charge(metadata.byteCount * (1 + configurations.count))
+        return metadata
+      }
+    }
+    return ImageAttachments(profile: profile, metadata: metadata, budget: budget)
+  }
+}
