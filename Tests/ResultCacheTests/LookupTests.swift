@@ -4,7 +4,7 @@ import Testing
 
 @testable import ResultCache
 
-@Suite("Cache leadership", .timeLimit(.minutes(1)))
+@Suite("Cache leadership", .timeLimit(.minutes(5)))
 struct LookupTests {
   private struct Broken: Error, Equatable {}
 

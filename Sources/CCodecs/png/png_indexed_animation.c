@@ -49,12 +49,13 @@ static png_encoder *create_indexed(png_encoder *e) {
   ccodecs_encode_options options = e->base.options;
   options.png.palette_count = 0;
   options.png.filter = CCODECS_PNG_FILTER_NONE;
-  options.exif = e->exif.count == 0 ? NULL : ccodecs_bytes_start(&e->exif);
-  options.exif_count = e->exif.count;
+  options.metadata = (ccodecs_metadata){0};
   png_encoder *indexed = (png_encoder *)ccodecs_png_encoder_create(&options, e->base.budget);
   if (indexed == NULL) {
     return NULL;
   }
+  indexed->metadata = e->metadata; // its chunks
+  e->metadata = (ccodecs_bytes){0};
   indexed->indices = ccodecs_allocate(e->base.budget, (size_t)options.width * options.height);
   ccodecs_status status = indexed->indices == NULL ? CCODECS_NO_MEMORY : CCODECS_OK;
   const uint32_t colors = e->base.options.png.palette_count;

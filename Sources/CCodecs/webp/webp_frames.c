@@ -39,7 +39,8 @@ ccodecs_status ccodecs_webp_select_frames(ccodecs_decoder *base, int64_t first, 
 
 uint64_t ccodecs_webp_frames_estimate(const webp_decoder *d) {
   const bool is_first = d->base.first_frame == 0 && d->base.selected_frames == 1;
-  return is_first ? 0 : (uint64_t)d->base.header.width * d->base.header.height * 4 + 128; // a frame that is blended
+  const uint64_t blended = is_first ? 0 : (uint64_t)d->base.header.width * d->base.header.height * 4 + 128;
+  return blended + d->file_bytes + 1024; // and what the block of the file's bytes grows by
 }
 
 /// The chunks of a frame's image, which libwebp decodes without a RIFF header.

@@ -34,6 +34,7 @@ public nonisolated enum Imageworker_V1_OutputFormat: SwiftProtobuf.Enum, Swift.C
   case webp // = 4
   case avif // = 5
   case gif // = 6
+  case jxl // = 7
   case UNRECOGNIZED(Int)
 
   public init() {
@@ -49,6 +50,7 @@ public nonisolated enum Imageworker_V1_OutputFormat: SwiftProtobuf.Enum, Swift.C
     case 4: self = .webp
     case 5: self = .avif
     case 6: self = .gif
+    case 7: self = .jxl
     default: self = .UNRECOGNIZED(rawValue)
     }
   }
@@ -62,6 +64,7 @@ public nonisolated enum Imageworker_V1_OutputFormat: SwiftProtobuf.Enum, Swift.C
     case .webp: return 4
     case .avif: return 5
     case .gif: return 6
+    case .jxl: return 7
     case .UNRECOGNIZED(let i): return i
     }
   }
@@ -75,6 +78,7 @@ public nonisolated enum Imageworker_V1_OutputFormat: SwiftProtobuf.Enum, Swift.C
     .webp,
     .avif,
     .gif,
+    .jxl,
   ]
 
 }
@@ -1358,6 +1362,24 @@ public nonisolated struct Imageworker_V1_ProcessingConfiguration: @unchecked Sen
   /// Clears the value of `metadataDescription`. Subsequent reads from it will return its default value.
   public mutating func clearMetadataDescription() {_uniqueStorage()._metadataDescription = nil}
 
+  public var avif: Imageworker_V1_AVIFOptions {
+    get {_storage._avif ?? Imageworker_V1_AVIFOptions()}
+    set {_uniqueStorage()._avif = newValue}
+  }
+  /// Returns true if `avif` has been explicitly set.
+  public var hasAvif: Bool {_storage._avif != nil}
+  /// Clears the value of `avif`. Subsequent reads from it will return its default value.
+  public mutating func clearAvif() {_uniqueStorage()._avif = nil}
+
+  public var jxl: Imageworker_V1_JXLOptions {
+    get {_storage._jxl ?? Imageworker_V1_JXLOptions()}
+    set {_uniqueStorage()._jxl = newValue}
+  }
+  /// Returns true if `jxl` has been explicitly set.
+  public var hasJxl: Bool {_storage._jxl != nil}
+  /// Clears the value of `jxl`. Subsequent reads from it will return its default value.
+  public mutating func clearJxl() {_uniqueStorage()._jxl = nil}
+
   public var unknownFields = SwiftProtobuf.UnknownStorage()
 
   public init() {}
@@ -1565,6 +1587,15 @@ public nonisolated struct Imageworker_V1_WebPOptions: Sendable {
   /// Clears the value of `method`. Subsequent reads from it will return its default value.
   public mutating func clearMethod() {self._method = nil}
 
+  public var sharpChroma: Bool {
+    get {_sharpChroma ?? false}
+    set {_sharpChroma = newValue}
+  }
+  /// Returns true if `sharpChroma` has been explicitly set.
+  public var hasSharpChroma: Bool {self._sharpChroma != nil}
+  /// Clears the value of `sharpChroma`. Subsequent reads from it will return its default value.
+  public mutating func clearSharpChroma() {self._sharpChroma = nil}
+
   public var unknownFields = SwiftProtobuf.UnknownStorage()
 
   public init() {}
@@ -1572,6 +1603,59 @@ public nonisolated struct Imageworker_V1_WebPOptions: Sendable {
   fileprivate var _lossless: Bool? = nil
   fileprivate var _nearLossless: UInt32? = nil
   fileprivate var _method: UInt32? = nil
+  fileprivate var _sharpChroma: Bool? = nil
+}
+
+public nonisolated struct Imageworker_V1_AVIFOptions: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  public var effort: UInt32 {
+    get {_effort ?? 0}
+    set {_effort = newValue}
+  }
+  /// Returns true if `effort` has been explicitly set.
+  public var hasEffort: Bool {self._effort != nil}
+  /// Clears the value of `effort`. Subsequent reads from it will return its default value.
+  public mutating func clearEffort() {self._effort = nil}
+
+  public var unknownFields = SwiftProtobuf.UnknownStorage()
+
+  public init() {}
+
+  fileprivate var _effort: UInt32? = nil
+}
+
+public nonisolated struct Imageworker_V1_JXLOptions: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  public var lossless: Bool {
+    get {_lossless ?? false}
+    set {_lossless = newValue}
+  }
+  /// Returns true if `lossless` has been explicitly set.
+  public var hasLossless: Bool {self._lossless != nil}
+  /// Clears the value of `lossless`. Subsequent reads from it will return its default value.
+  public mutating func clearLossless() {self._lossless = nil}
+
+  public var effort: UInt32 {
+    get {_effort ?? 0}
+    set {_effort = newValue}
+  }
+  /// Returns true if `effort` has been explicitly set.
+  public var hasEffort: Bool {self._effort != nil}
+  /// Clears the value of `effort`. Subsequent reads from it will return its default value.
+  public mutating func clearEffort() {self._effort = nil}
+
+  public var unknownFields = SwiftProtobuf.UnknownStorage()
+
+  public init() {}
+
+  fileprivate var _lossless: Bool? = nil
+  fileprivate var _effort: UInt32? = nil
 }
 
 public nonisolated struct Imageworker_V1_ProcessingReport: @unchecked Sendable {
@@ -1763,7 +1847,7 @@ public nonisolated struct Imageworker_V1_StageTimings: Sendable {
 fileprivate nonisolated let _protobuf_package = "imageworker.v1"
 
 nonisolated extension Imageworker_V1_OutputFormat: SwiftProtobuf._ProtoNameProviding {
-  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{2}\0OUTPUT_FORMAT_UNSPECIFIED\0\u{1}OUTPUT_FORMAT_ORIGINAL\0\u{1}OUTPUT_FORMAT_JPEG\0\u{1}OUTPUT_FORMAT_PNG\0\u{1}OUTPUT_FORMAT_WEBP\0\u{1}OUTPUT_FORMAT_AVIF\0\u{1}OUTPUT_FORMAT_GIF\0")
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{2}\0OUTPUT_FORMAT_UNSPECIFIED\0\u{1}OUTPUT_FORMAT_ORIGINAL\0\u{1}OUTPUT_FORMAT_JPEG\0\u{1}OUTPUT_FORMAT_PNG\0\u{1}OUTPUT_FORMAT_WEBP\0\u{1}OUTPUT_FORMAT_AVIF\0\u{1}OUTPUT_FORMAT_GIF\0\u{1}OUTPUT_FORMAT_JXL\0")
 }
 
 nonisolated extension Imageworker_V1_ResizeMode: SwiftProtobuf._ProtoNameProviding {
@@ -2600,7 +2684,7 @@ nonisolated extension Imageworker_V1_ImageInfo: SwiftProtobuf.Message, SwiftProt
 
 nonisolated extension Imageworker_V1_ProcessingConfiguration: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   public static let protoMessageName: String = _protobuf_package + ".ProcessingConfiguration"
-  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}max_width\0\u{3}max_height\0\u{3}compression_quality\0\u{3}scale_factor\0\u{3}preferred_format\0\u{3}resize_mode\0\u{3}allow_upscale\0\u{1}gravity\0\u{3}focus_point\0\u{1}crop\0\u{1}background\0\u{3}max_bytes\0\u{1}metadata\0\u{1}filters\0\u{1}jpeg\0\u{1}png\0\u{1}webp\0\u{3}tolerate_truncation\0\u{2}\u{2}pad\0\u{1}rotation\0\u{3}flip_horizontal\0\u{3}flip_vertical\0\u{3}allow_smaller_dimensions\0\u{3}always_encode\0\u{3}tolerate_damage\0\u{3}target_similarity\0\u{3}never_larger\0\u{3}frame_index\0\u{3}max_frames\0\u{3}resampling_kernel\0\u{3}exact_resize\0\u{3}color_space\0\u{3}keep_exif\0\u{3}keep_xmp\0\u{3}keep_iptc\0\u{3}keep_location\0\u{3}keep_serial_numbers\0\u{3}metadata_title\0\u{3}metadata_copyright\0\u{3}metadata_description\0")
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}max_width\0\u{3}max_height\0\u{3}compression_quality\0\u{3}scale_factor\0\u{3}preferred_format\0\u{3}resize_mode\0\u{3}allow_upscale\0\u{1}gravity\0\u{3}focus_point\0\u{1}crop\0\u{1}background\0\u{3}max_bytes\0\u{1}metadata\0\u{1}filters\0\u{1}jpeg\0\u{1}png\0\u{1}webp\0\u{3}tolerate_truncation\0\u{2}\u{2}pad\0\u{1}rotation\0\u{3}flip_horizontal\0\u{3}flip_vertical\0\u{3}allow_smaller_dimensions\0\u{3}always_encode\0\u{3}tolerate_damage\0\u{3}target_similarity\0\u{3}never_larger\0\u{3}frame_index\0\u{3}max_frames\0\u{3}resampling_kernel\0\u{3}exact_resize\0\u{3}color_space\0\u{3}keep_exif\0\u{3}keep_xmp\0\u{3}keep_iptc\0\u{3}keep_location\0\u{3}keep_serial_numbers\0\u{3}metadata_title\0\u{3}metadata_copyright\0\u{3}metadata_description\0\u{2}\u{4}avif\0\u{1}jxl\0")
 
   fileprivate class _StorageClass {
     var _maxWidth: UInt32? = nil
@@ -2643,6 +2727,8 @@ nonisolated extension Imageworker_V1_ProcessingConfiguration: SwiftProtobuf.Mess
     var _metadataTitle: String? = nil
     var _metadataCopyright: String? = nil
     var _metadataDescription: String? = nil
+    var _avif: Imageworker_V1_AVIFOptions? = nil
+    var _jxl: Imageworker_V1_JXLOptions? = nil
 
       // This property is used as the initial default value for new instances of the type.
       // The type itself is protecting the reference to its storage via CoW semantics.
@@ -2693,6 +2779,8 @@ nonisolated extension Imageworker_V1_ProcessingConfiguration: SwiftProtobuf.Mess
       _metadataTitle = source._metadataTitle
       _metadataCopyright = source._metadataCopyright
       _metadataDescription = source._metadataDescription
+      _avif = source._avif
+      _jxl = source._jxl
     }
   }
 
@@ -2751,6 +2839,8 @@ nonisolated extension Imageworker_V1_ProcessingConfiguration: SwiftProtobuf.Mess
         case 39: try { try decoder.decodeSingularStringField(value: &_storage._metadataTitle) }()
         case 40: try { try decoder.decodeSingularStringField(value: &_storage._metadataCopyright) }()
         case 41: try { try decoder.decodeSingularStringField(value: &_storage._metadataDescription) }()
+        case 45: try { try decoder.decodeSingularMessageField(value: &_storage._avif) }()
+        case 46: try { try decoder.decodeSingularMessageField(value: &_storage._jxl) }()
         default: break
         }
       }
@@ -2883,6 +2973,12 @@ nonisolated extension Imageworker_V1_ProcessingConfiguration: SwiftProtobuf.Mess
       try { if let v = _storage._metadataDescription {
         try visitor.visitSingularStringField(value: v, fieldNumber: 41)
       } }()
+      try { if let v = _storage._avif {
+        try visitor.visitSingularMessageField(value: v, fieldNumber: 45)
+      } }()
+      try { if let v = _storage._jxl {
+        try visitor.visitSingularMessageField(value: v, fieldNumber: 46)
+      } }()
     }
     try unknownFields.traverse(visitor: &visitor)
   }
@@ -2932,6 +3028,8 @@ nonisolated extension Imageworker_V1_ProcessingConfiguration: SwiftProtobuf.Mess
         if _storage._metadataTitle != rhs_storage._metadataTitle {return false}
         if _storage._metadataCopyright != rhs_storage._metadataCopyright {return false}
         if _storage._metadataDescription != rhs_storage._metadataDescription {return false}
+        if _storage._avif != rhs_storage._avif {return false}
+        if _storage._jxl != rhs_storage._jxl {return false}
         return true
       }
       if !storagesAreEqual {return false}
@@ -3206,7 +3304,7 @@ nonisolated extension Imageworker_V1_PNGOptions: SwiftProtobuf.Message, SwiftPro
 
 nonisolated extension Imageworker_V1_WebPOptions: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   public static let protoMessageName: String = _protobuf_package + ".WebPOptions"
-  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}lossless\0\u{3}near_lossless\0\u{1}method\0")
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}lossless\0\u{3}near_lossless\0\u{1}method\0\u{3}sharp_chroma\0")
 
   public mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -3217,6 +3315,7 @@ nonisolated extension Imageworker_V1_WebPOptions: SwiftProtobuf.Message, SwiftPr
       case 1: try { try decoder.decodeSingularBoolField(value: &self._lossless) }()
       case 2: try { try decoder.decodeSingularUInt32Field(value: &self._nearLossless) }()
       case 3: try { try decoder.decodeSingularUInt32Field(value: &self._method) }()
+      case 4: try { try decoder.decodeSingularBoolField(value: &self._sharpChroma) }()
       default: break
       }
     }
@@ -3236,6 +3335,9 @@ nonisolated extension Imageworker_V1_WebPOptions: SwiftProtobuf.Message, SwiftPr
     try { if let v = self._method {
       try visitor.visitSingularUInt32Field(value: v, fieldNumber: 3)
     } }()
+    try { if let v = self._sharpChroma {
+      try visitor.visitSingularBoolField(value: v, fieldNumber: 4)
+    } }()
     try unknownFields.traverse(visitor: &visitor)
   }
 
@@ -3243,6 +3345,80 @@ nonisolated extension Imageworker_V1_WebPOptions: SwiftProtobuf.Message, SwiftPr
     if lhs._lossless != rhs._lossless {return false}
     if lhs._nearLossless != rhs._nearLossless {return false}
     if lhs._method != rhs._method {return false}
+    if lhs._sharpChroma != rhs._sharpChroma {return false}
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension Imageworker_V1_AVIFOptions: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  public static let protoMessageName: String = _protobuf_package + ".AVIFOptions"
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}effort\0")
+
+  public mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeSingularUInt32Field(value: &self._effort) }()
+      default: break
+      }
+    }
+  }
+
+  public func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    // The use of inline closures is to circumvent an issue where the compiler
+    // allocates stack space for every if/case branch local when no optimizations
+    // are enabled. https://github.com/apple/swift-protobuf/issues/1034 and
+    // https://github.com/apple/swift-protobuf/issues/1182
+    try { if let v = self._effort {
+      try visitor.visitSingularUInt32Field(value: v, fieldNumber: 1)
+    } }()
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  public static func ==(lhs: Imageworker_V1_AVIFOptions, rhs: Imageworker_V1_AVIFOptions) -> Bool {
+    if lhs._effort != rhs._effort {return false}
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension Imageworker_V1_JXLOptions: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  public static let protoMessageName: String = _protobuf_package + ".JXLOptions"
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}lossless\0\u{1}effort\0")
+
+  public mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeSingularBoolField(value: &self._lossless) }()
+      case 2: try { try decoder.decodeSingularUInt32Field(value: &self._effort) }()
+      default: break
+      }
+    }
+  }
+
+  public func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    // The use of inline closures is to circumvent an issue where the compiler
+    // allocates stack space for every if/case branch local when no optimizations
+    // are enabled. https://github.com/apple/swift-protobuf/issues/1034 and
+    // https://github.com/apple/swift-protobuf/issues/1182
+    try { if let v = self._lossless {
+      try visitor.visitSingularBoolField(value: v, fieldNumber: 1)
+    } }()
+    try { if let v = self._effort {
+      try visitor.visitSingularUInt32Field(value: v, fieldNumber: 2)
+    } }()
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  public static func ==(lhs: Imageworker_V1_JXLOptions, rhs: Imageworker_V1_JXLOptions) -> Bool {
+    if lhs._lossless != rhs._lossless {return false}
+    if lhs._effort != rhs._effort {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }

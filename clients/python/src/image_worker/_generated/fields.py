@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Literal, TypedDict
 
 
-OutputFormat = Literal["original", "jpeg", "png", "webp", "avif", "gif"]
+OutputFormat = Literal["original", "jpeg", "png", "webp", "avif", "gif", "jxl"]
 
 
 ResizeMode = Literal["fit", "fill", "stretch"]
@@ -107,12 +107,31 @@ class WebPOptions(TypedDict, total=False):
     near_lossless: int
     # Effort, from 0 (fastest) to 6 (smallest).
     method: int
+    # Keep edges of strong colors sharp in a lossy file: the chroma planes, which are half as wide and high, are chosen
+    # by the colors that viewers compute from them.
+    sharp_chroma: bool
 
 
 ResamplingKernel = Literal["lanczos3", "lanczos2", "mitchell", "bicubic", "bilinear", "box", "nearest"]
 
 
 ColorSpace = Literal["srgb", "keep", "display_p3"]
+
+
+class AVIFOptions(TypedDict, total=False):
+    """Options for AVIF results."""
+
+    # Effort, from 0 (fastest) to 9 (smallest).
+    effort: int
+
+
+class JXLOptions(TypedDict, total=False):
+    """Options for JPEG XL results."""
+
+    # Write a lossless file; compression_quality is then ignored.
+    lossless: bool
+    # Effort, from 1 (fastest) to 9 (smallest).
+    effort: int
 
 
 class Fields(TypedDict, total=False):
@@ -122,7 +141,7 @@ class Fields(TypedDict, total=False):
     max_width: int
     # Maximum height of the result in pixels, 1 to 65500.
     max_height: int
-    # Quality of JPEG, lossy WebP and AVIF, from 0 (smallest) to 1 (best); ignored for other formats.
+    # Quality of JPEG, AVIF, and lossy WebP and JPEG XL, from 0 (smallest) to 1 (best); ignored for other results.
     compression_quality: float
     # Divisor of max_width and max_height, at least 1: max_width 1280 with 2 gives 640.
     scale_factor: float
@@ -207,3 +226,7 @@ class Fields(TypedDict, total=False):
     metadata_copyright: str
     # The description of the result, likewise, and in EXIF.
     metadata_description: str
+    # Options for AVIF results; ignored for other formats.
+    avif: AVIFOptions
+    # Options for JPEG XL results; ignored for other formats.
+    jxl: JXLOptions

@@ -17,6 +17,7 @@ class OutputFormat(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     OUTPUT_FORMAT_WEBP: _ClassVar[OutputFormat]
     OUTPUT_FORMAT_AVIF: _ClassVar[OutputFormat]
     OUTPUT_FORMAT_GIF: _ClassVar[OutputFormat]
+    OUTPUT_FORMAT_JXL: _ClassVar[OutputFormat]
 
 class ResizeMode(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     __slots__ = ()
@@ -117,6 +118,7 @@ OUTPUT_FORMAT_PNG: OutputFormat
 OUTPUT_FORMAT_WEBP: OutputFormat
 OUTPUT_FORMAT_AVIF: OutputFormat
 OUTPUT_FORMAT_GIF: OutputFormat
+OUTPUT_FORMAT_JXL: OutputFormat
 RESIZE_MODE_UNSPECIFIED: ResizeMode
 RESIZE_MODE_FIT: ResizeMode
 RESIZE_MODE_FILL: ResizeMode
@@ -345,7 +347,7 @@ class ImageInfo(_message.Message):
     def __init__(self, format: _Optional[str] = ..., width: _Optional[int] = ..., height: _Optional[int] = ..., orientation: _Optional[int] = ..., has_alpha: bool = ..., bit_depth: _Optional[int] = ..., color_space: _Optional[str] = ..., frame_count: _Optional[int] = ..., duration: _Optional[_Union[_duration_pb2.Duration, _Mapping]] = ..., play_count: _Optional[int] = ..., gamut: _Optional[str] = ...) -> None: ...
 
 class ProcessingConfiguration(_message.Message):
-    __slots__ = ("max_width", "max_height", "compression_quality", "scale_factor", "preferred_format", "resize_mode", "allow_upscale", "gravity", "focus_point", "crop", "background", "max_bytes", "metadata", "filters", "jpeg", "png", "webp", "tolerate_truncation", "pad", "rotation", "flip_horizontal", "flip_vertical", "allow_smaller_dimensions", "always_encode", "tolerate_damage", "target_similarity", "never_larger", "frame_index", "max_frames", "resampling_kernel", "exact_resize", "color_space", "keep_exif", "keep_xmp", "keep_iptc", "keep_location", "keep_serial_numbers", "metadata_title", "metadata_copyright", "metadata_description")
+    __slots__ = ("max_width", "max_height", "compression_quality", "scale_factor", "preferred_format", "resize_mode", "allow_upscale", "gravity", "focus_point", "crop", "background", "max_bytes", "metadata", "filters", "jpeg", "png", "webp", "tolerate_truncation", "pad", "rotation", "flip_horizontal", "flip_vertical", "allow_smaller_dimensions", "always_encode", "tolerate_damage", "target_similarity", "never_larger", "frame_index", "max_frames", "resampling_kernel", "exact_resize", "color_space", "keep_exif", "keep_xmp", "keep_iptc", "keep_location", "keep_serial_numbers", "metadata_title", "metadata_copyright", "metadata_description", "avif", "jxl")
     MAX_WIDTH_FIELD_NUMBER: _ClassVar[int]
     MAX_HEIGHT_FIELD_NUMBER: _ClassVar[int]
     COMPRESSION_QUALITY_FIELD_NUMBER: _ClassVar[int]
@@ -386,6 +388,8 @@ class ProcessingConfiguration(_message.Message):
     METADATA_TITLE_FIELD_NUMBER: _ClassVar[int]
     METADATA_COPYRIGHT_FIELD_NUMBER: _ClassVar[int]
     METADATA_DESCRIPTION_FIELD_NUMBER: _ClassVar[int]
+    AVIF_FIELD_NUMBER: _ClassVar[int]
+    JXL_FIELD_NUMBER: _ClassVar[int]
     max_width: int
     max_height: int
     compression_quality: float
@@ -426,7 +430,9 @@ class ProcessingConfiguration(_message.Message):
     metadata_title: str
     metadata_copyright: str
     metadata_description: str
-    def __init__(self, max_width: _Optional[int] = ..., max_height: _Optional[int] = ..., compression_quality: _Optional[float] = ..., scale_factor: _Optional[float] = ..., preferred_format: _Optional[_Union[OutputFormat, str]] = ..., resize_mode: _Optional[_Union[ResizeMode, str]] = ..., allow_upscale: bool = ..., gravity: _Optional[_Union[Gravity, str]] = ..., focus_point: _Optional[_Union[Point, _Mapping]] = ..., crop: _Optional[_Union[Rect, _Mapping]] = ..., background: _Optional[_Union[Color, _Mapping]] = ..., max_bytes: _Optional[int] = ..., metadata: _Optional[_Union[MetadataPolicy, str]] = ..., filters: _Optional[_Iterable[_Union[Filter, _Mapping]]] = ..., jpeg: _Optional[_Union[JPEGOptions, _Mapping]] = ..., png: _Optional[_Union[PNGOptions, _Mapping]] = ..., webp: _Optional[_Union[WebPOptions, _Mapping]] = ..., tolerate_truncation: bool = ..., pad: bool = ..., rotation: _Optional[int] = ..., flip_horizontal: bool = ..., flip_vertical: bool = ..., allow_smaller_dimensions: bool = ..., always_encode: bool = ..., tolerate_damage: bool = ..., target_similarity: _Optional[float] = ..., never_larger: bool = ..., frame_index: _Optional[int] = ..., max_frames: _Optional[int] = ..., resampling_kernel: _Optional[_Union[ResamplingKernel, str]] = ..., exact_resize: bool = ..., color_space: _Optional[_Union[ColorSpace, str]] = ..., keep_exif: bool = ..., keep_xmp: bool = ..., keep_iptc: bool = ..., keep_location: bool = ..., keep_serial_numbers: bool = ..., metadata_title: _Optional[str] = ..., metadata_copyright: _Optional[str] = ..., metadata_description: _Optional[str] = ...) -> None: ...
+    avif: AVIFOptions
+    jxl: JXLOptions
+    def __init__(self, max_width: _Optional[int] = ..., max_height: _Optional[int] = ..., compression_quality: _Optional[float] = ..., scale_factor: _Optional[float] = ..., preferred_format: _Optional[_Union[OutputFormat, str]] = ..., resize_mode: _Optional[_Union[ResizeMode, str]] = ..., allow_upscale: bool = ..., gravity: _Optional[_Union[Gravity, str]] = ..., focus_point: _Optional[_Union[Point, _Mapping]] = ..., crop: _Optional[_Union[Rect, _Mapping]] = ..., background: _Optional[_Union[Color, _Mapping]] = ..., max_bytes: _Optional[int] = ..., metadata: _Optional[_Union[MetadataPolicy, str]] = ..., filters: _Optional[_Iterable[_Union[Filter, _Mapping]]] = ..., jpeg: _Optional[_Union[JPEGOptions, _Mapping]] = ..., png: _Optional[_Union[PNGOptions, _Mapping]] = ..., webp: _Optional[_Union[WebPOptions, _Mapping]] = ..., tolerate_truncation: bool = ..., pad: bool = ..., rotation: _Optional[int] = ..., flip_horizontal: bool = ..., flip_vertical: bool = ..., allow_smaller_dimensions: bool = ..., always_encode: bool = ..., tolerate_damage: bool = ..., target_similarity: _Optional[float] = ..., never_larger: bool = ..., frame_index: _Optional[int] = ..., max_frames: _Optional[int] = ..., resampling_kernel: _Optional[_Union[ResamplingKernel, str]] = ..., exact_resize: bool = ..., color_space: _Optional[_Union[ColorSpace, str]] = ..., keep_exif: bool = ..., keep_xmp: bool = ..., keep_iptc: bool = ..., keep_location: bool = ..., keep_serial_numbers: bool = ..., metadata_title: _Optional[str] = ..., metadata_copyright: _Optional[str] = ..., metadata_description: _Optional[str] = ..., avif: _Optional[_Union[AVIFOptions, _Mapping]] = ..., jxl: _Optional[_Union[JXLOptions, _Mapping]] = ...) -> None: ...
 
 class Point(_message.Message):
     __slots__ = ("x", "y")
@@ -502,14 +508,30 @@ class PNGOptions(_message.Message):
     def __init__(self, compression_level: _Optional[int] = ..., interlaced: bool = ..., palette_colors: _Optional[int] = ..., filter: _Optional[_Union[PNGFilter, str]] = ...) -> None: ...
 
 class WebPOptions(_message.Message):
-    __slots__ = ("lossless", "near_lossless", "method")
+    __slots__ = ("lossless", "near_lossless", "method", "sharp_chroma")
     LOSSLESS_FIELD_NUMBER: _ClassVar[int]
     NEAR_LOSSLESS_FIELD_NUMBER: _ClassVar[int]
     METHOD_FIELD_NUMBER: _ClassVar[int]
+    SHARP_CHROMA_FIELD_NUMBER: _ClassVar[int]
     lossless: bool
     near_lossless: int
     method: int
-    def __init__(self, lossless: bool = ..., near_lossless: _Optional[int] = ..., method: _Optional[int] = ...) -> None: ...
+    sharp_chroma: bool
+    def __init__(self, lossless: bool = ..., near_lossless: _Optional[int] = ..., method: _Optional[int] = ..., sharp_chroma: bool = ...) -> None: ...
+
+class AVIFOptions(_message.Message):
+    __slots__ = ("effort",)
+    EFFORT_FIELD_NUMBER: _ClassVar[int]
+    effort: int
+    def __init__(self, effort: _Optional[int] = ...) -> None: ...
+
+class JXLOptions(_message.Message):
+    __slots__ = ("lossless", "effort")
+    LOSSLESS_FIELD_NUMBER: _ClassVar[int]
+    EFFORT_FIELD_NUMBER: _ClassVar[int]
+    lossless: bool
+    effort: int
+    def __init__(self, lossless: bool = ..., effort: _Optional[int] = ...) -> None: ...
 
 class ProcessingReport(_message.Message):
     __slots__ = ("input", "output", "input_bytes", "output_bytes", "timings", "peak_memory_bytes", "warnings", "cache_hit", "passthrough", "trace_id", "compression_quality", "similarity", "warning_details")
