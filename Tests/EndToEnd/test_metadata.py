@@ -4,6 +4,7 @@ import io
 import json
 import subprocess
 
+import pillow_jxl  # noqa: F401 registers JPEG XL with Pillow
 import pytest
 from conftest import built_in, fixture_bytes
 from PIL import Image, ImageCms
@@ -11,7 +12,7 @@ from PIL.PngImagePlugin import PngInfo
 from test_calls import parts
 
 FORMATS = {"JPEG": 2, "PNG": 3, "WEBP": 4}
-OUTPUTS = [2, 3, 4, pytest.param(5, marks=built_in("avif"))]
+OUTPUTS = [2, 3, 4, pytest.param(5, marks=built_in("avif")), pytest.param(7, marks=built_in("jxl"))]
 STRIP, KEEP_COPYRIGHT, KEEP_ALL, SELECTED = 1, 2, 3, 4
 # Tags that exiftool reports for every file, for the pixels, and for their coding.
 HARMLESS = {

@@ -15,7 +15,7 @@ mkdir -p "$out"
 program=$out/check
 if [[ ! -e "$program" || -n $(find "$codecs" "$instructions" "$here" -newer "$program" -name '*.[ch]') ]]; then
   clang -std=gnu11 -Wall -Wextra -Werror -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all -I"$codecs" \
-    -I"$codecs/include" -I"$instructions/include" "$instructions"/*.c "$codecs"/memory/*.c "$codecs"/core/encoder.c "$codecs"/jpeg/jpeg_encode*.c \
+    -I"$codecs/include" -I"$instructions/include" "$instructions"/*.c "$codecs"/memory/*.c "$codecs"/core/encoder.c "$codecs"/jpeg/jpeg_encode*.c "$codecs"/jpeg/jpeg_metadata.c \
     "$here"/check.c $(pkg-config --cflags --libs libjpeg) -lm -o "$program" 2> >(grep -v 'gold: warning' >&2)
 fi
 exec "$program" "$@"
