@@ -118,8 +118,10 @@ static void convert_colors(ccodecs_decoder *decoder, ccodecs_budget *budget, uin
     sink = ccodecs_profile_convert_color(profile, profile_count, color, budget) ? color[0] : 0;
   }
   const size_t used = budget->used;
-  const size_t most =
-      profile_count > 0 ? ccodecs_conversion_estimate(profile, profile_count) : ccodecs_conversion_estimate_from_srgb();
+  const size_t from_srgb = ccodecs_conversion_estimate_from_srgb();
+  const size_t from_profile = profile_count > 0 ? ccodecs_conversion_estimate(profile, profile_count) : 0;
+  // A profile that is unusable is ignored: the colors are then those of sRGB.
+  const size_t most = from_profile > from_srgb ? from_profile : from_srgb;
   const size_t peak = budget->peak;
   budget->peak = used;
   ccodecs_conversion *conversion = NULL;
