@@ -80,11 +80,16 @@ struct RequestGuardTests {
   @Test("a call that was answered in part ends with a status alone when its deadline passes")
   func lateDeadline() async throws {
     try await serveHealth(MessageAccount(.granted).limits) { server in
-      let connection = try RawConnection(port: server.port)
-      let stream = try connection.open(RawConnection.watchRequest + [("grpc-timeout", "500m")])
-      #expect(try connection.answer(stream).status == 4)
-      #expect(connection.reads.joined().filter { $0 == .headers }.count == 2)
-      #expect(try connection.answer(try connection.open()).status == 0 && connection.goAways.isEmpty)
+      var headerCount = 0
+      // A busy machine may not answer in part before a short deadline.
+      for timeout in ["500m", "5S", "50S"] where headerCount < 2 {
+        let connection = try RawConnection(port: server.port)
+        let stream = try connection.open(RawConnection.watchRequest + [("grpc-timeout", timeout)])
+        #expect(try connection.answer(stream).status == 4)
+        headerCount = connection.reads.joined().filter { $0 == .headers }.count
+        #expect(try connection.answer(try connection.open()).status == 0 && connection.goAways.isEmpty)
+      }
+      #expect(headerCount == 2)
     }
   }
 
