@@ -16,9 +16,6 @@ package struct AVIFOptions: Sendable, Hashable {
   var handle: ccodecs_avif_options? {
     UInt8(exactly: effort ?? Self.defaultEffort).map { ccodecs_avif_options(effort: $0) }
   }
-
-  /// Whether any coding option differs from its default.
-  package var asksForCoding: Bool { effort ?? Self.defaultEffort != Self.defaultEffort }
 }
 
 extension AVIFOptions: FieldRecord {

@@ -149,6 +149,22 @@ struct EncoderTests {
     #expect(budget.used == 0)
   }
 
+  @Test("of JPEG XL name a color profile that libjxl refuses", .enabled(if: ImageFormat.jxl.isEncodable))
+  func refusedProfile() throws {
+    var options = EncoderOptions(format: .jxl, width: 8, height: 1, pixelFormat: .rgb8)
+    options.metadata.profile = [UInt8](repeating: 7, count: 200)
+    let budget = ImageBudget(limit: 1 << 26)
+    let row = try rowBuffer([UInt8](repeating: 90, count: 24), rowByteCount: 24)
+    do {
+      var encoder = try Encoder(options: options, budget: budget)
+      let error = #expect(throws: CodecError.self) {
+        try encoder.write(Strip(format: .rgb8, rows: [row.rows(first: 0, count: 1)]))
+      }
+      #expect(error?.code == .unsupported && error?.message.contains("color profile") == true)
+    }
+    #expect(budget.used == 0)
+  }
+
   @Test("refuse pixels and sizes that the format does not support")
   func refusals() {
     func code(_ format: ImageFormat, _ pixels: PixelFormat, width: Int = 10, quality: Int = 80) -> CodecError.Code? {

@@ -151,6 +151,7 @@ static float distance(uint8_t quality) {
   return distance < min_distance ? min_distance : distance;
 }
 
+/// Describes the image. Returns false without memory; a color profile that libjxl refuses is recorded as the failure.
 static bool describe(jxl_encoder *e) {
   const ccodecs_encode_options *options = &e->base.options;
   const bool has_alpha = options->pixels == CCODECS_PIXELS_RGBA8;
@@ -169,7 +170,10 @@ static bool describe(jxl_encoder *e) {
   }
   const ccodecs_metadata *metadata = &options->metadata;
   if (metadata->icc_count > 0) {
-    return JxlEncoderSetICCProfile(e->library, metadata->icc, metadata->icc_count) == JXL_ENC_SUCCESS;
+    if (JxlEncoderSetICCProfile(e->library, metadata->icc, metadata->icc_count) != JXL_ENC_SUCCESS) {
+      ccodecs_encoder_fail(&e->base, CCODECS_UNSUPPORTED, "libjxl does not accept the color profile of the image");
+    }
+    return true;
   }
   JxlColorEncoding colors;
   JxlColorEncodingSetToSRGB(&colors, is_gray);
@@ -218,7 +222,7 @@ static bool add_metadata(jxl_encoder *e) {
 static bool begin(jxl_encoder *e) {
   e->library = JxlEncoderCreate(NULL);
   return e->library != NULL && JxlEncoderSetParallelRunner(e->library, run, e) == JXL_ENC_SUCCESS && describe(e) &&
-         add_metadata(e) && configure(e);
+         (e->base.failure != CCODECS_OK || (add_metadata(e) && configure(e)));
 }
 
 ccodecs_encoder *ccodecs_jxl_encoder_create(const ccodecs_encode_options *options, ccodecs_budget *budget) {

@@ -6,8 +6,8 @@ extension EncoderOptions {
 
   /// Whether the configuration specifies coding options, which only encoding can satisfy.
   var asksForCoding: Bool {
-    // Options of other formats have their default values: see `apply`.
-    jpeg.asksForCoding || png.asksForCoding || webp.asksForCoding || avif.asksForCoding || asksForChroma
+    // Options of other formats have their default values: see `apply`. AVIF and JPEG XL are always encoded.
+    jpeg.asksForCoding || png.asksForCoding || webp.asksForCoding || asksForChroma
   }
 
   /// Whether the configuration specifies the chroma subsampling.

@@ -129,7 +129,7 @@ struct DecodeStage: ~Copyable {
   }
 }
 
-/// What a conversion of colors converts.
+/// The input and the target of a conversion of colors.
 struct ConversionKey: Hashable {
   /// The input pixel format.
   let format: PixelFormat

@@ -222,9 +222,9 @@ class Fields(TypedDict, total=False):
     keep_serial_numbers: bool
     # The title of the result, in XMP and, where it is kept, IPTC; up to 2000 bytes without control characters.
     metadata_title: str
-    # The copyright notice of the result, likewise, and in EXIF.
+    # The copyright notice of the result, in XMP, EXIF and, where it is kept, IPTC; with the limits of metadata_title.
     metadata_copyright: str
-    # The description of the result, likewise, and in EXIF.
+    # The description of the result, in XMP, EXIF and, where it is kept, IPTC; with the limits of metadata_title.
     metadata_description: str
     # Options for AVIF results; ignored for other formats.
     avif: AVIFOptions
