@@ -81,6 +81,8 @@ extension ImageFormat {
     package var keeping = Keeping.all
     /// Bytes that decoding a result takes beside its rows, in all and for each pixel.
     package var decodingByteCounts = (fixed: 0, pixel: 0)
+    /// About the size in bytes of a result of few pixels, without metadata.
+    package var fixedByteCount = 64
     /// Whether the encoder writes color profiles.
     package var containsProfiles = true
     /// Whether a result may fall back to JPEG or PNG when this encoder needs too much memory.
@@ -110,7 +112,9 @@ extension ImageFormat {
     case .jpeg:
       Traits(
         handle: CCODECS_FORMAT_JPEG, hasCompanionImages: true,
-        output: Output(fileExtension: "jpg", sizeCurve: .libjpeg, optionGroup: .jpeg, subsamplesChroma: true))
+        output: Output(
+          fileExtension: "jpg", sizeCurve: .libjpeg, optionGroup: .jpeg, subsamplesChroma: true,
+          fixedByteCount: 330))
     case .png:
       Traits(
         handle: CCODECS_FORMAT_PNG, hasTrailingMetadata: true,
@@ -124,7 +128,7 @@ extension ImageFormat {
         handle: CCODECS_FORMAT_AVIF, usesLibraryThreads: true, hasSequences: true,
         output: Output(
           fileExtension: "avif", sizeCurve: .linear, optionGroup: .avif, subsamplesChroma: true,
-          decodingByteCounts: (0, 24), hasFallback: true))
+          decodingByteCounts: (0, 24), fixedByteCount: 290, hasFallback: true))
     case .heic: Traits(handle: CCODECS_FORMAT_HEIC, usesLibraryThreads: true, hasSequences: true)
     case .gif:
       Traits(

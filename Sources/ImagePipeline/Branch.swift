@@ -88,11 +88,13 @@ final class Branch {
   func report(_ decode: borrowing DecodeStage) -> ProcessingReport {
     var timings = clock.timings
     timings[.decode] = decode.meter.busy
-    let (options, byteCount, similarity, storedFrameCount) = stages.result
+    let result = stages.result
+    let options = result.options
     var (input, output) = (plan.input, ImageInfo(plan))
     decode.describeFrames(of: &input)
-    output.frameCount = storedFrameCount
-    if storedFrameCount > 1 {
+    output.noteFormat(options.format)
+    output.frameCount = result.frameCount
+    if result.frameCount > 1 {
       (output.duration, output.playCount) = (.nanoseconds(Int64(clamping: nanoseconds)), playCount)
       if input.frameCount == frameCount { input.duration = output.duration }
     }
@@ -101,15 +103,15 @@ final class Branch {
     if output.size != plan.outputSize {
       warnings.append(.reducedSize(output.size, planned: plan.outputSize))
     }
-    if let target = plan.byteLimit?.similarity { warnings += target.warnings(similarity, options) }
+    if let target = plan.byteLimit?.similarity { warnings += target.warnings(result.similarity, options) }
     if let rule = plan.neverLarger {
       warnings += rule.warnings(
-        options, requested: plan.encoder, byteCount: byteCount, inputByteCount: decode.inputByteCount)
+        options, requested: plan.encoder, byteCount: result.byteCount, inputByteCount: decode.inputByteCount)
     }
     return ProcessingReport(
       input: input, output: output, inputByteCount: decode.inputByteCount,
-      outputByteCount: byteCount, timings: timings, peakMemoryByteCount: UInt64(budget.peak),
+      outputByteCount: result.byteCount, timings: timings, peakMemoryByteCount: UInt64(budget.peak),
       warnings: warnings.map(\.reported), compressionQuality: options.reportedQuality,
-      similarity: similarity)
+      similarity: result.similarity, formatTrials: result.formatTrials)
   }
 }

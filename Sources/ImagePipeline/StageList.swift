@@ -34,9 +34,8 @@ protocol StageList: AnyObject {
   func finish(_ end: ImageEnd, output: (RawSpan) -> Void) throws(PipelineError)
   /// Ends the span of the encoder; must be called after its time was settled.
   func finishSpan()
-  /// The options, the size, the measured similarity and the number of frames of the encoded result; valid once the list
-  /// is finished.
-  var result: (options: EncoderOptions, byteCount: UInt64, similarity: Double?, frameCount: Int) { get }
+  /// The encoded result; valid once the list is finished.
+  var result: EncodedResult { get }
 }
 
 /// A type that provides a list of stages for every plan.
@@ -238,7 +237,5 @@ final class EncodedStages<Rows: Stage & ~Copyable>: StageList {
 
   func finishSpan() { clock?.finish(.encode) { encode.describe(&$0) } }
 
-  var result: (options: EncoderOptions, byteCount: UInt64, similarity: Double?, frameCount: Int) {
-    (encode.options, encode.outputByteCount, encode.similarity, encode.frameCount)
-  }
+  var result: EncodedResult { encode.result }
 }

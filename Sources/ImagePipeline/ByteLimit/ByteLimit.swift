@@ -1,4 +1,5 @@
 internal import ImageCodecs
+internal import ImageKernels
 
 /// The maximum size of a result in bytes, the similarity that it must reach, and the properties that may be reduced for
 /// these.
@@ -11,19 +12,27 @@ struct ByteLimit: Sendable, Hashable {
   /// The maximum size of the result in bytes; the maximum number without a limit.
   let byteCount: UInt64
   /// The similarity that the result must reach at the lowest possible quality, if there is a target.
-  let similarity: SimilarityTarget?
+  private(set) var similarity: SimilarityTarget?
+  /// The formats of which the result has the one that makes it the smallest, if there is a choice.
+  let choice: FormatChoice?
   /// The rule that lowers the quality of a result that is larger than its image, if there is one.
   let neverLarger: NeverLarger?
   /// Whether the dimensions may be reduced.
   let allowsSmaller: Bool
   /// Whether chroma subsampling depends on the quality, because the configuration does not specify it.
-  let adaptsChroma: Bool
+  private(set) var adaptsChroma: Bool
 
   /// Creates the limit of a configuration; returns `nil` if it has none.
-  init?(_ configuration: ProcessingConfiguration, encoder: EncoderOptions, neverLarger: NeverLarger? = nil) {
+  init?(
+    _ configuration: ProcessingConfiguration, encoder: EncoderOptions, neverLarger: NeverLarger? = nil,
+    choice: FormatChoice? = nil
+  ) {
     similarity = SimilarityTarget(configuration, encoder: encoder)
     self.neverLarger = neverLarger?.obstacle == nil ? neverLarger : nil
-    guard configuration.maxBytes != nil || similarity != nil || self.neverLarger != nil else { return nil }
+    self.choice = choice
+    guard configuration.maxBytes != nil || similarity != nil || self.neverLarger != nil || choice != nil else {
+      return nil
+    }
     byteCount = configuration.maxBytes ?? .max
     allowsSmaller = configuration.maxBytes != nil && configuration.allowSmallerDimensions ?? false
     adaptsChroma = encoder.adaptsChroma
@@ -32,7 +41,7 @@ struct ByteLimit: Sendable, Hashable {
   /// Returns whether the first trial is final although it is not complete.
   /// - `received`: The number of bytes of the file that have arrived.
   func isSettled(received: UInt64) -> Bool {
-    guard byteCount == .max, similarity == nil, let neverLarger else { return false }
+    guard byteCount == .max, similarity == nil, choice == nil, let neverLarger else { return false }
     return received >= neverLarger.sufficientByteCount
   }
 
@@ -40,7 +49,21 @@ struct ByteLimit: Sendable, Hashable {
   var maxTrials: Int { Self.maxTrials + (similarity == nil ? 0 : SimilaritySearch.maxTrials) }
 
   /// Whether the image must be buffered for a second trial.
-  func buffersImage(_ encoder: EncoderOptions) -> Bool { encoder.isLossy || allowsSmaller }
+  func buffersImage(_ encoder: EncoderOptions) -> Bool { encoder.isLossy || allowsSmaller || choice != nil }
+
+  /// Whether the first trial waits for all rows, of which a sample decides its format or its quality.
+  func usesSample(_ encoder: EncoderOptions) -> Bool {
+    choice != nil
+      || similarity != nil && ImageSample.isSmaller(PixelSize(width: encoder.width, height: encoder.height))
+  }
+
+  /// Returns the limit of a result that another encoder writes.
+  func applied(to encoder: EncoderOptions) -> ByteLimit {
+    var limit = self
+    limit.adaptsChroma = encoder.adaptsChroma
+    if !encoder.isLossy { limit.similarity = nil }
+    return limit
+  }
 
   /// Returns the options of the first trial at another quality.
   func options(_ encoder: EncoderOptions, quality: Int) -> EncoderOptions {
@@ -69,6 +92,18 @@ struct ByteLimit: Sendable, Hashable {
   /// Returns an upper bound of the bytes that the trials charge, including their encoders.
   func estimatedByteCount(encoder: EncoderOptions) throws(CodecError) -> UInt64 {
     if encoder.hasFrames { return try FrameSearch.estimatedByteCount(encoder, limit: self) }
+    guard let choice else { return try trialsByteCount(encoder: encoder) }
+    var byteCount: UInt64 = 0
+    for encoder in choice.candidates + (choice.reference.map { [$0] } ?? []) {
+      let converting =
+        encoder.pixelFormat == choice.rows
+        ? 0 : PixelConverter.estimatedByteCount(width: encoder.width, to: encoder.pixelFormat)
+      byteCount = max(byteCount, try applied(to: encoder).trialsByteCount(encoder: encoder) + UInt64(converting))
+    }
+    return byteCount
+  }
+
+  private func trialsByteCount(encoder: EncoderOptions) throws(CodecError) -> UInt64 {
     let finest = similarity.map { options(encoder, quality: $0.maxQuality) } ?? encoder
     var encoding = max(try encoder.estimatedByteCount(), try finest.estimatedByteCount())
     // At most two results are buffered: the best one, and the one that is being encoded.
@@ -76,6 +111,7 @@ struct ByteLimit: Sendable, Hashable {
     let hasLimit = byteCount != .max || similarity != nil
     let other = hasLimit ? result : min(result, neverLarger?.sufficientByteCount ?? result)
     guard buffersImage(encoder) else { return encoding + result }
+    if usesSample(encoder) { encoding = max(encoding, try ImageSample.estimatedByteCount(finest)) }
     encoding += try SizeEstimates.estimatedByteCount(encoder, limit: self)
     if similarity != nil { encoding = max(encoding, UInt64(SimilarityTrial.estimatedByteCount(encoder))) }
     var buffered = BufferedImage.estimatedByteCount(encoder, halvesChroma: adaptsChroma)

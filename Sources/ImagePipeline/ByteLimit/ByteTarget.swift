@@ -13,7 +13,7 @@ struct ByteTarget {
     let similarity: Double?
   }
 
-  private let limit: ByteLimit
+  private var limit: ByteLimit
   private let budget: ImageBudget
   private var first: EncoderOptions
   private let image: BufferedImage?
@@ -25,6 +25,8 @@ struct ByteTarget {
   private var best: Result?
   private var trialCount = 1
   private var smallest: (options: EncoderOptions, byteCount: UInt64)?
+  /// The formats that were compared, the smallest first.
+  private(set) var formatTrials: [FormatTrial] = []
 
   init(_ limit: ByteLimit, encoder: EncoderOptions, budget: ImageBudget) throws(PipelineError) {
     self.limit = limit
@@ -56,10 +58,13 @@ struct ByteTarget {
   mutating func settle(
     _ end: ImageEnd, _ buffer: PixelBuffer, _ allowance: WorkAllowance
   ) throws(PipelineError) -> Result {
-    try finish(first, allowance)
+    let usesSample = limit.usesSample(first)
+    if usesSample { try predict(buffer, allowance) }
     if first.format.traits.hasTrailingMetadata, !end.trailingMetadata.isEmpty {
       first.metadata.exif = end.trailingMetadata
     }
+    if usesSample, let image { try encode(first, image, buffer, allowance) }
+    try finish(first, allowance)
     var quality = first.quality
     if let similarity = limit.similarity {
       quality = try searchSimilarity(similarity, buffer, allowance)
@@ -75,6 +80,20 @@ struct ByteTarget {
       throw limit.unreachable(options, byteCount: byteCount)
     }
     return best
+  }
+
+  /// Chooses the format and the quality of the first trial by a sample of the image.
+  private mutating func predict(_ buffer: PixelBuffer, _ allowance: WorkAllowance) throws(PipelineError) {
+    guard let image else { return }
+    let search = try SampleSearch(image, buffer, allowance)
+    if let choice = limit.choice {
+      let metadata = first.metadata
+      (first, formatTrials) = try search.choose(choice, limit)
+      first.metadata = metadata
+      limit = limit.applied(to: first)
+    } else if let target = limit.similarity {
+      first = try search.options(first, target: target, limit)
+    }
   }
 
   /// Encodes trials at lower qualities until the best one that fits is found.
@@ -130,7 +149,9 @@ struct ByteTarget {
     // Between two limits, few of the fine steps are right, and the trials would not suffice to find one.
     let scale = QualityScale(curve: curve, isFine: limit.byteCount == .max)
     let floor = limit.allowsSmaller ? min(target.maxQuality, ByteLimit.minQualityBeforeSize) : 1
-    var search = SimilaritySearch(scale: scale, target: target, limit: limit.byteCount, floor: scale.step(floor))
+    var search = SimilaritySearch(
+      scale: scale, target: target, limit: limit.byteCount, floor: scale.step(floor),
+      isPredicted: limit.usesSample(first))
     var last = scale.step(first)
     search.note(quality: last, byteCount: trial.byteCount, score: score)
     while let step = search.next {
@@ -190,15 +211,8 @@ struct ByteTarget {
   private mutating func encode(
     _ options: EncoderOptions, _ image: BufferedImage, _ buffer: PixelBuffer, _ allowance: WorkAllowance
   ) throws(PipelineError) {
-    let budget = budget
-    var encoder = try withCodecErrors { () throws(CodecError) in try Encoder(options: options, budget: budget) }
-    try image.write(options: options) { (strip) throws(PipelineError) in
-      try allowance.check()
-      do throws(CodecError) { try encoder.write(strip) } catch { throw PipelineError(error) }
-      try encoder.drain(buffer) { (bytes) throws(PipelineError) in try collect(bytes) }
-    }
-    try encoder.finish(allowance)
-    try encoder.drain(buffer) { (bytes) throws(PipelineError) in try collect(bytes) }
+    let trial = trial
+    try image.encode(options, buffer, allowance) { (bytes) throws(PipelineError) in try trial.append(bytes) }
   }
 
   /// Measures the current trial, and keeps it if it is the best so far.

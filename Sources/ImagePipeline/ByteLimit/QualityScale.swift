@@ -58,6 +58,23 @@ struct QualityScale: Sendable, Hashable {
 }
 
 extension ImageFormat.SizeCurve {
+  /// Returns the quality, 1 to 100, at which most images have the score of a JPEG of another one.
+  ///
+  /// Medians of 22 images; see Benchmarks/results/format-choice.md.
+  func quality(ofJPEG quality: Int) -> Int {
+    let jpeg: [Double] = [1, 30, 50, 65, 80, 90, 95, 100]
+    let own: [Double] =
+      switch self {
+      case .libjpeg: jpeg
+      case .libwebp: [1, 38, 69, 78, 87, 99, 100, 100]
+      case .libjxl: [1, 44, 65, 74, 85, 95, 98, 100]
+      case .linear: [1, 46, 56, 62, 76, 91, 96, 100]
+      }
+    let next = max(1, jpeg.firstIndex { $0 >= Double(quality) } ?? jpeg.count - 1)
+    let share = (Double(quality) - jpeg[next - 1]) / (jpeg[next] - jpeg[next - 1])
+    return Int((own[next - 1] + share * (own[next] - own[next - 1])).rounded())
+  }
+
   /// Returns the coarseness of a quality of 1 to 100, which may lie between two whole ones.
   fileprivate func coarseness(_ q: Double) -> Double {
     switch self {

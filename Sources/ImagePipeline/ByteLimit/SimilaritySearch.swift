@@ -18,6 +18,8 @@ struct SimilaritySearch {
   static let maxTrials = 8
   /// The excess over the target that is close enough, as a lower quality would hardly reach it.
   private static let enough = 0.3
+  /// The excess that is close enough for a first trial whose quality was predicted: another trial costs more than it saves.
+  private static let enoughOfPrediction = 1.0
   /// The number of trials after which the search stops extrapolating from trials that all failed, or all succeeded.
   private static let maxExtrapolations = 3
 
@@ -35,8 +37,11 @@ struct SimilaritySearch {
   private var trialCount = 0
   /// The number of consecutive trials that reached the score, or minus the number that did not.
   private var run = 0
+  /// Whether the quality of the first trial was predicted by a sample.
+  private let isPredicted: Bool
 
-  init(scale: QualityScale, target: SimilarityTarget, limit: UInt64, floor: Int) {
+  init(scale: QualityScale, target: SimilarityTarget, limit: UInt64, floor: Int, isPredicted: Bool = false) {
+    self.isPredicted = isPredicted
     self.scale = scale
     self.target = target
     self.limit = Double(limit)
@@ -74,11 +79,13 @@ struct SimilaritySearch {
     if let above, let below { return next(above, below, trialsLeft: trialsLeft) }
     if above == nil, tooLarge != nil { return nextBetweenLimits(near, trialsLeft: trialsLeft) }
     if above == nil, trialsLeft == 1 || trialCount >= Self.maxExtrapolations { return highest }
-    if let above, above.score < target.score + Self.enough { return nil }
+    if let above, above.score < target.score + enough { return nil }
     let aimed = quality(from: near.quality, distance: distance(target.score) - distance(near.score))
     guard trialCount > 1 else { return aimed }
     return above == nil ? max(aimed, middle) : min(aimed, middle)
   }
+
+  private var enough: Double { isPredicted ? Self.enoughOfPrediction : Self.enough }
 
   private var middle: Int { (lowest + highest) / 2 }
 
@@ -101,7 +108,7 @@ struct SimilaritySearch {
   private func next(
     _ above: (quality: Int, score: Double), _ below: (quality: Int, score: Double), trialsLeft: Int
   ) -> Int? {
-    guard above.score >= target.score + Self.enough else { return nil }
+    guard above.score >= target.score + enough else { return nil }
     let steps = scale.coarseness(below.quality) - scale.coarseness(above.quality)
     let slope = (distance(below.score) - distance(above.score)) / steps
     var next = quality(

@@ -22,6 +22,11 @@ struct SimilarityTarget: Sendable, Hashable {
     min(size.width, size.height) >= ImageSimilarity.minSide
   }
 
+  init(score: Double, maxQuality: Int) {
+    self.score = score
+    self.maxQuality = maxQuality
+  }
+
   /// The quality at which most photographs reach the score.
   var expectedQuality: Int {
     let known: [(score: Double, quality: Double)] = [(30, 20), (60, 50), (78, 80), (90, 95), (100, 100)]

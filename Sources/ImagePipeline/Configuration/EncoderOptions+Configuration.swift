@@ -28,4 +28,17 @@ extension EncoderOptions {
     case nil: break
     }
   }
+
+  /// Applies an effort to those options that the configuration does not set.
+  mutating func apply(_ effort: AutoEffort, _ configuration: ProcessingConfiguration) {
+    guard effort != .medium else { return }
+    let isLow = effort == .low
+    switch format.traits.output?.optionGroup {
+    case .avif: avif.effort = configuration.avif?.effort ?? (isLow ? 0 : 5)
+    case .jxl: jxl.effort = configuration.jxl?.effort ?? (isLow ? 1 : 7)
+    case .webp: webp.method = configuration.webp?.method ?? (isLow ? 2 : 6)
+    case .png: png.compressionLevel = configuration.png?.compressionLevel ?? (isLow ? 2 : 9)
+    case .jpeg, nil: break
+    }
+  }
 }

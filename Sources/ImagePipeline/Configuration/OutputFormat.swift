@@ -13,6 +13,8 @@ package enum OutputFormat: String, Sendable, Hashable, FieldChoice {
   case gif
   /// JPEG XL; a request for it is rejected if the encoder was not built in.
   case jxl
+  /// The accepted format that makes the smallest result, chosen once the rows are known; see `FormatChoice`.
+  case auto
 
   /// Other accepted spellings.
   package static let synonyms: [String: OutputFormat] = ["jpg": .jpeg]
@@ -20,7 +22,7 @@ package enum OutputFormat: String, Sendable, Hashable, FieldChoice {
   /// The specified format; `nil` if it depends on the input.
   var imageFormat: ImageFormat? {
     switch self {
-    case .original: nil
+    case .original, .auto: nil
     case .jpeg: .jpeg
     case .png: .png
     case .webp: .webp

@@ -91,7 +91,18 @@ extension ProcessingConfiguration: FieldRecord {
           + "option sets a size or a format, and 1 if not.")),
     Field(
       "preferred_format", \.preferredFormat,
-      option: OptionText("format", "format", "Set the format of the result. Default: original.")),
+      option: OptionText(
+        "format", "format", "Set the format of the result; auto chooses the smallest. Default: original.")),
+    Field(
+      "accept", \.accept,
+      option: OptionText(
+        "accept", "formats",
+        "Choose among these formats with '--format auto': names, or the Accept header of a browser. Default: "
+          + "jpeg,png,webp.")),
+    Field(
+      "auto_effort", \.autoEffort,
+      option: OptionText(
+        "auto-effort", "effort", "Set the time that '--format auto' may take for a smaller result. Default: medium.")),
     Field(
       "max_bytes", \.maxBytes, .values("at least 1") { $0 >= 1 },
       option: OptionText(

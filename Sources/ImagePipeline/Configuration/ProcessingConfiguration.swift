@@ -158,6 +158,14 @@ package struct ProcessingConfiguration: Sendable, Hashable {
   ///
   /// Default: that of the metadata that is kept.
   package var metadataDescription: String?
+  /// The formats among which `auto` chooses.
+  ///
+  /// Default: JPEG, PNG and WebP.
+  package var accept: AcceptedFormats?
+  /// The time that `auto` may take for a smaller result.
+  ///
+  /// Default: `medium`.
+  package var autoEffort: AutoEffort?
   /// Options for JPEG results; ignored for other formats.
   package var jpeg: JPEGOptions?
   /// Options for PNG results; ignored for other formats.
@@ -180,7 +188,8 @@ package struct ProcessingConfiguration: Sendable, Hashable {
     resamplingKernel: ResamplingKernel? = nil, exactResize: Bool? = nil, colorSpace: ColorSpacePolicy? = nil,
     keepEXIF: Bool? = nil, keepXMP: Bool? = nil, keepIPTC: Bool? = nil, keepLocation: Bool? = nil,
     keepSerialNumbers: Bool? = nil, metadataTitle: String? = nil, metadataCopyright: String? = nil,
-    metadataDescription: String? = nil, jpeg: JPEGOptions? = nil, png: PNGOptions? = nil, webp: WebPOptions? = nil,
+    metadataDescription: String? = nil, accept: AcceptedFormats? = nil, autoEffort: AutoEffort? = nil,
+    jpeg: JPEGOptions? = nil, png: PNGOptions? = nil, webp: WebPOptions? = nil,
     avif: AVIFOptions? = nil, jxl: JXLOptions? = nil
   ) {
     self.maxWidth = maxWidth
@@ -220,6 +229,8 @@ package struct ProcessingConfiguration: Sendable, Hashable {
     self.metadataTitle = metadataTitle
     self.metadataCopyright = metadataCopyright
     self.metadataDescription = metadataDescription
+    self.accept = accept
+    self.autoEffort = autoEffort
     self.jpeg = jpeg
     self.png = png
     self.webp = webp

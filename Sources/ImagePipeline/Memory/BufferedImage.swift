@@ -3,6 +3,9 @@ internal import ImageKernels
 
 /// An uncompressed result that is buffered as a whole, so that it can be encoded more than once.
 final class BufferedImage {
+  /// The number of rows that are passed to an encoder at once: the maximum height of a JPEG's MCU.
+  private static let writtenRowCount = 16
+
   /// The encoder options that the buffered planes match.
   let options: EncoderOptions
   private let planes: [RowBuffer]
@@ -46,6 +49,15 @@ final class BufferedImage {
     bufferedRowCounts[index] += rows.rowCount
   }
 
+  /// Copies rows of a part of an image in one plane.
+  /// - Parameters:
+  ///   - rows: The rows of the part.
+  ///   - row: The index of the first row.
+  ///   - byteOffset: The position of the part in each row, in bytes.
+  func write(_ rows: Strip.Rows, row: Int, byteOffset: Int) {
+    planes[0].write(rows, at: row, byteOffset: byteOffset)
+  }
+
   /// Passes the image to an encoder, one row of MCUs at a time.
   /// - `options`: The options of the encoder; they may differ from those of this image only in quality and chroma.
   func write(
@@ -55,11 +67,45 @@ final class BufferedImage {
     var waiting = all
     while waiting.contains(where: { $0.rowCount > 0 }) {
       let portion = waiting.indices.map { index in
-        waiting[index].prefix(index == 0 ? 16 : Int(16 * options.subsampling.verticalScale))
+        waiting[index].prefix(
+          index == 0 ? Self.writtenRowCount : Int(Double(Self.writtenRowCount) * options.subsampling.verticalScale))
       }
       for index in waiting.indices { waiting[index].dropFirst(portion[index].rowCount) }
       try next(Strip(format: options.pixelFormat, rows: portion))
     }
+  }
+
+  /// Encodes the image; the memory of its encoder is free afterwards.
+  /// - Parameters:
+  ///   - options: The options of the encoder; they may differ from those of this image in format, quality and chroma, and may
+  ///     need rows in color of a gray image.
+  ///   - buffer: The buffer for the output of the encoder.
+  ///   - output: Called with compressed bytes, which are valid only during the call.
+  func encode(
+    _ options: EncoderOptions, _ buffer: PixelBuffer, _ allowance: WorkAllowance,
+    output: (RawSpan) throws(PipelineError) -> Void
+  ) throws(PipelineError) {
+    let (budget, format) = (budget, self.options.pixelFormat)
+    var encoder = try withCodecErrors { () throws(CodecError) in try Encoder(options: options, budget: budget) }
+    let converter = try withCodecErrors { () throws(CodecError) in
+      options.pixelFormat == format
+        ? nil
+        : try PixelConverter(
+          from: format, to: options.pixelFormat, width: options.width, rowCount: Self.writtenRowCount, budget: budget)
+    }
+    try write(options: self.options.with(subsampling: options.subsampling)) { (strip) throws(PipelineError) in
+      try allowance.check()
+      do throws(CodecError) {
+        if let converter {
+          try encoder.write(Strip(format: options.pixelFormat, rows: converter.convert(strip.plane(0))))
+        } else {
+          try encoder.write(strip)
+        }
+      } catch { throw PipelineError(error) }
+      try encoder.drain(buffer, output)
+    }
+    try encoder.finish(allowance)
+    try encoder.drain(buffer, output)
   }
 
   /// Returns the planes, with chroma at the subsampling of `options`.

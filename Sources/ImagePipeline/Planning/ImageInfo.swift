@@ -2,7 +2,8 @@ internal import ImageCodecs
 
 /// The properties of an image, with its size as displayed.
 package struct ImageInfo: Sendable, Hashable {
-  /// `jpeg`, `png`, `webp`, `gif`, `bmp`, `tga`, `psd`, `pnm`, `hdr`, `ico`, `tiff`, `avif`, `heic` or `jxl`.
+  /// `jpeg`, `png`, `webp`, `gif`, `bmp`, `tga`, `psd`, `pnm`, `hdr`, `ico`, `tiff`, `avif`, `heic` or `jxl`; empty for a
+  /// planned result whose format its rows decide.
   package var format: String
   /// Size as displayed, after orientation.
   package var size: PixelSize
@@ -62,16 +63,46 @@ package struct ImageInfo: Sendable, Hashable {
       frameCount = plan.frames.isAnimation ? plan.input.frameCount : 1
       return
     }
-    format = plan.encoder.format.rawValue
+    format = ""
     size = plan.outputSize
     orientation = Orientation.up.rawValue
     hasAlpha = plan.encoder.pixelFormat.hasAlpha
     bitDepth = 8
     let isGray = plan.encoder.pixelFormat == .gray8
-    let space: ImageHeader.ColorSpace = isGray ? .gray : plan.encoder.format.takes(.ycc8) ? .ycbcr : .rgb
-    colorSpace = space.rawValue
+    colorSpace = (isGray ? ImageHeader.ColorSpace.gray : .rgb).rawValue
     gamut = plan.color.gamut.name
     (frameCount, duration, playCount) = (plan.frames.isAnimation ? 0 : 1, nil, nil)
+    if plan.byteLimit?.choice == nil { noteFormat(plan.encoder.format) }
+  }
+
+  /// Sets the format of an encoded result, and the color space in which it stores colors.
+  mutating func noteFormat(_ format: ImageFormat) {
+    self.format = format.rawValue
+    if colorSpace != ImageHeader.ColorSpace.gray.rawValue {
+      colorSpace = (format.takes(.ycc8) ? ImageHeader.ColorSpace.ycbcr : .rgb).rawValue
+    }
+  }
+
+  /// Sets the format of a result that was planned without one.
+  /// - `bytes`: The first bytes of the result.
+  package mutating func noteFormat(of bytes: RawSpan) {
+    if let format = ImageFormat.sniff(bytes) { noteFormat(format) }
+  }
+}
+
+/// A format that was compared with others.
+package struct FormatTrial: Sendable, Hashable {
+  /// The name of the format.
+  package var format: String
+  /// The estimated size of the result in bytes.
+  package var estimatedByteCount: UInt64
+  /// The quality, 0 to 1; `nil` for a lossless result.
+  package var compressionQuality: Double?
+
+  package init(format: String, estimatedByteCount: UInt64, compressionQuality: Double?) {
+    self.format = format
+    self.estimatedByteCount = estimatedByteCount
+    self.compressionQuality = compressionQuality
   }
 }
 
@@ -95,6 +126,8 @@ package struct ProcessingReport: Sendable, Hashable {
   package var compressionQuality: Double?
   /// The similarity of the result to its uncompressed rows, a score of SSIMULACRA 2; `nil` if it was not requested.
   package var similarity: Double?
+  /// The formats that were compared, the smallest first; empty if there was no choice.
+  package var formatTrials: [FormatTrial] = []
   /// Whether the image was passed through without decoding: its compressed data were copied or transformed without
   /// loss.
   package var isPassedThrough = false
@@ -102,7 +135,7 @@ package struct ProcessingReport: Sendable, Hashable {
   package init(
     input: ImageInfo, output: ImageInfo, inputByteCount: UInt64, outputByteCount: UInt64, timings: StageTimings,
     peakMemoryByteCount: UInt64, warnings: [ReportedWarning], compressionQuality: Double? = nil,
-    similarity: Double? = nil,
+    similarity: Double? = nil, formatTrials: [FormatTrial] = [],
     isPassedThrough: Bool = false
   ) {
     self.input = input
@@ -114,6 +147,7 @@ package struct ProcessingReport: Sendable, Hashable {
     self.warnings = warnings
     self.compressionQuality = compressionQuality
     self.similarity = similarity
+    self.formatTrials = formatTrials
     self.isPassedThrough = isPassedThrough
   }
 }

@@ -40,13 +40,14 @@ package struct ImagePlan: Sendable {
   /// Every pixel of a result counts once for its encoder. Pixels of the image, but not its padding, also count once for
   /// scaling and once for each pass of a filter. The pixels that are read are limited by `maxPixels` instead, so a
   /// small result of a large image counts little. With a target for the similarity, each trial counts twice: for its
-  /// encoder and for its comparison.
+  /// encoder and for its comparison. So does each format of a choice.
   var workPixelCount: UInt64 {
     guard passedThrough == nil else { return 0 }
     return plans.reduce(0) { sum, plan in
       let imagePixelCount = UInt64(plan.framing.imageSize.pixelCount)
       let outputPixelCount = UInt64(plan.outputSize.pixelCount)
-      let encodings = plan.byteLimit?.similarity == nil ? 1 : 2 * UInt64(SimilaritySearch.maxTrials)
+      let measured = plan.byteLimit?.similarity == nil ? 1 : 2 * UInt64(SimilaritySearch.maxTrials)
+      let encodings = measured + 2 * UInt64(plan.byteLimit?.choice?.candidates.count ?? 0)
       return sum + outputPixelCount * encodings + imagePixelCount * UInt64(1 + plan.filters.passes.count)
     }
   }
@@ -111,13 +112,15 @@ struct PlanDraft {
   /// format or the configuration specifies one.
   func fallingBack(_ header: ImageHeader) -> PlanDraft {
     let format = Plan.format(header: header, configuration: configuration)
-    guard configuration.preferredFormat?.imageFormat == nil, format.traits.output?.hasFallback ?? false else {
+    let isAuto = configuration.preferredFormat == .auto
+    guard configuration.preferredFormat?.imageFormat == nil, isAuto || format.traits.output?.hasFallback ?? false else {
       return self
     }
     var draft = self
     let fallback = header.hasAlpha ? OutputFormat.png : .jpeg
     draft.configuration.preferredFormat = fallback
-    draft.fallbackWarnings.append(.changedFormat(fallback.rawValue, planned: format.rawValue))
+    let planned = isAuto ? OutputFormat.auto.rawValue : format.rawValue
+    draft.fallbackWarnings.append(.changedFormat(fallback.rawValue, planned: planned))
     return draft
   }
 

@@ -38,6 +38,7 @@ extension Passthrough {
     let hasNoTrailingMetadata =
       (configuration.metadata ?? .strip) == .strip || !header.format.traits.hasTrailingMetadata
     guard isAsked, hasNoTrailingMetadata, survey.canCopy, plan.encoder.format == header.format, plan.keepsPixels,
+      plan.byteLimit?.choice == nil,
       plan.color.target == nil, Self.isPlain(header, plan.frames), !plan.encoder.asksForCoding,
       Self.isCoarse(survey, beside: plan.encoder)
     else {

@@ -85,8 +85,12 @@ package struct Plan: Sendable, Hashable {
   package var knownWarnings: [ReportedWarning] { (warnings + headerWarnings).map(\.reported) }
   /// The properties of the result, as far as they are known in advance.
   package var outputInfo: ImageInfo { ImageInfo(self) }
-  /// The extension of the result's file name, without the dot.
-  package var fileExtension: String { encoder.format.traits.output?.fileExtension ?? encoder.format.rawValue }
+  /// The extensions that the result's file name can have, without the dot: several if its rows decide its format.
+  package var fileExtensions: [String] {
+    (byteLimit?.choice?.candidates.map(\.format) ?? [encoder.format]).map {
+      $0.traits.output?.fileExtension ?? $0.rawValue
+    }
+  }
   /// Whether a library decodes or encodes on threads of its own.
   let usesLibraryThreads: Bool
 
@@ -132,12 +136,20 @@ package struct Plan: Sendable, Hashable {
     // Converting gray with a gray profile yields gray, so no other pixel format is needed.
     let isGray = header.colorSpace == .gray && !header.hasAlpha
     let mergesPlanes = resizesExactly && header.colorSpace == .ycbcr
-    let format = Self.format(header: header, configuration: configuration, isAnimation: frames.isAnimation)
+    let formats = Self.formats(header: header, configuration: configuration, isAnimation: frames.isAnimation)
+    let format = formats[0]
     color = ColorPlan(header, configuration: configuration, format: format, changesPixels: changesPixels)
     let isPassed = !changesPixels && !mergesPlanes && (color.target == nil || isGray)
     var options = try Self.encoder(
       header: header, format: format, outputSize: framing.canvasSize, configuration: configuration,
       colorFormat: isPassed ? nil : colorFormat)
+    let choice = try FormatChoice(
+      configuration, header: header, formats: formats, outputSize: framing.canvasSize, colorFormat: colorFormat,
+      isGray: isPassed && isGray)
+    if let choice {
+      options = choice.candidates[0]
+      options.pixelFormat = choice.rows
+    }
     let profile = color.profile(ofImage: attachments.profile, format: options.pixelFormat)
     options.metadata = attachments.metadata(
       for: configuration, rights: header.rights, outputSize: framing.canvasSize, isSRGB: color.gamut.isSRGB)
@@ -147,7 +159,7 @@ package struct Plan: Sendable, Hashable {
     options.spill = frames.isAnimation ? spill : nil
     neverLarger = NeverLarger(
       configuration, inputFormat: header.format, inputSize: input.size, framing: framing, encoder: options)
-    byteLimit = ByteLimit(configuration, encoder: options, neverLarger: neverLarger)
+    byteLimit = ByteLimit(configuration, encoder: options, neverLarger: neverLarger, choice: choice)
     options.gif.isSpooled = options.hasFrames && byteLimit != nil
     encoder = options
     usesLibraryThreads = header.format.traits.usesLibraryThreads || encoder.format.traits.usesLibraryThreads
@@ -170,7 +182,7 @@ package struct Plan: Sendable, Hashable {
 
   /// Chooses the options of the encoder.
   /// - `colorFormat`: The pixel format that filters, color conversion and padding need; `nil` if there are none.
-  private static func encoder(
+  static func encoder(
     header: ImageHeader, format: ImageFormat, outputSize: PixelSize, configuration: ProcessingConfiguration,
     colorFormat: PixelFormat?
   ) throws(PipelineError) -> EncoderOptions {
@@ -189,18 +201,28 @@ package struct Plan: Sendable, Hashable {
     return try options.aimed(configuration)
   }
 
-  /// Returns the file format of the result.
+  /// Returns the file format of the result; the first one if its rows decide.
   /// - `isAnimation`: Whether the result may have several frames.
   static func format(
     header: ImageHeader, configuration: ProcessingConfiguration, isAnimation: Bool = false
   ) -> ImageFormat {
+    formats(header: header, configuration: configuration, isAnimation: isAnimation)[0]
+  }
+
+  /// Returns the file formats that the result can have: one unless its rows decide.
+  private static func formats(
+    header: ImageHeader, configuration: ProcessingConfiguration, isAnimation: Bool
+  ) -> [ImageFormat] {
+    if configuration.preferredFormat == .auto {
+      return FormatChoice.formats(header: header, configuration: configuration, isAnimation: isAnimation)
+    }
     let isKept =
       switch header.format.traits.output?.keeping {
       case .all: header.format.isEncodable
       case .animations: header.format.isEncodable && isAnimation
       case .never, nil: false
       }
-    return configuration.preferredFormat?.imageFormat ?? (isKept ? header.format : header.hasAlpha ? .png : .jpeg)
+    return [configuration.preferredFormat?.imageFormat ?? (isKept ? header.format : header.hasAlpha ? .png : .jpeg)]
   }
 
   /// Returns the input format of the encoder: the closest to the decoder's output that `format` supports.

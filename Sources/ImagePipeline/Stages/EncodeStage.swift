@@ -1,6 +1,18 @@
 internal import ImageCodecs
 internal import Tracing
 
+/// The properties of an encoded result.
+struct EncodedResult {
+  let options: EncoderOptions
+  /// The size in bytes.
+  let byteCount: UInt64
+  /// The similarity to the uncompressed rows, if it was measured.
+  let similarity: Double?
+  let frameCount: Int
+  /// The formats that were compared, the smallest first; empty if there was no choice.
+  let formatTrials: [FormatTrial]
+}
+
 /// Encodes rows of the result to compressed bytes.
 struct EncodeStage: ~Copyable {
   /// The maximum number of bytes that are emitted at once.
@@ -37,12 +49,14 @@ struct EncodeStage: ~Copyable {
   /// The search for an animation that fits a size limit.
   private var frames: FrameSearch?
   /// The options of the emitted result.
-  private(set) var options: EncoderOptions
-  private(set) var outputByteCount: UInt64 = 0
+  private var options: EncoderOptions
+  private var outputByteCount: UInt64 = 0
   /// The similarity of the result to its uncompressed rows, if it was measured.
-  private(set) var similarity: Double?
+  private var similarity: Double?
+  /// The formats that were compared, the smallest first.
+  private var formatTrials: [FormatTrial] = []
   /// The number of frames of the result; valid once it is finished.
-  private(set) var frameCount = 1
+  private var frameCount = 1
   private var isEncoded = false
   private(set) var isPaused = false
 
@@ -77,8 +91,10 @@ struct EncodeStage: ~Copyable {
       try PixelBuffer(byteCount: Self.bufferByteCount, budget: budget)
     }
     resources = Resources(context: context, buffer: buffer)
-    encoder = try context.allocate { (budget) throws(CodecError) in
-      try Encoder(options: plan.encoder, budget: budget)
+    if !(plan.byteLimit?.usesSample(plan.encoder) ?? false) {
+      encoder = try context.allocate { (budget) throws(CodecError) in
+        try Encoder(options: plan.encoder, budget: budget)
+      }
     }
     if plan.encoder.hasFrames, let limit = plan.byteLimit {
       frames = try FrameSearch(limit, encoder: plan.encoder, budget: context.budget)
@@ -212,6 +228,7 @@ struct EncodeStage: ~Copyable {
     destination = .caller  // or what the search rejects could not be freed
     let result = try target.settle(end, resources.buffer, resources.context.allowance)
     options = result.options
+    formatTrials = target.formatTrials
     similarity = result.similarity
     outputByteCount = result.bytes.byteCount
     destination = .result(result.bytes, offset: 0)
@@ -224,6 +241,13 @@ struct EncodeStage: ~Copyable {
         offset == bytes.byteCount
         ? .caller : .result(bytes, offset: offset + UInt64(bytes.withChunk(at: offset, output)))
     }
+  }
+
+  /// The encoded result; valid once it is finished.
+  var result: EncodedResult {
+    EncodedResult(
+      options: options, byteCount: outputByteCount, similarity: similarity, frameCount: frameCount,
+      formatTrials: formatTrials)
   }
 
   func describe(_ attributes: inout StageMeter.Attributes) {

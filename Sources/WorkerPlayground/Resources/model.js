@@ -5,7 +5,7 @@ const root = "ProcessingConfiguration";
 /** The groups of the controls: a field belongs to the first whose pattern matches its name. */
 const groups = [
   { title: "Size", pattern: /^(max_width|max_height|resize)/, isGeometry: true },
-  { title: "Format and bytes", pattern: /^(preferred_format|compression_quality|max_bytes)$/ },
+  { title: "Format and bytes", pattern: /^(preferred_format|accept|auto_effort|compression_quality|max_bytes)$/ },
   { title: "Filters", pattern: /^filters$/ },
   { title: "Framing", pattern: /gravity|focus|crop|^pad|background/, isGeometry: true, isClosed: true },
   { title: "Orientation", pattern: /rotat|flip/, isGeometry: true, isClosed: true },

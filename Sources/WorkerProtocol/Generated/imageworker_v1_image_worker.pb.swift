@@ -35,6 +35,7 @@ public nonisolated enum Imageworker_V1_OutputFormat: SwiftProtobuf.Enum, Swift.C
   case avif // = 5
   case gif // = 6
   case jxl // = 7
+  case auto // = 8
   case UNRECOGNIZED(Int)
 
   public init() {
@@ -51,6 +52,7 @@ public nonisolated enum Imageworker_V1_OutputFormat: SwiftProtobuf.Enum, Swift.C
     case 5: self = .avif
     case 6: self = .gif
     case 7: self = .jxl
+    case 8: self = .auto
     default: self = .UNRECOGNIZED(rawValue)
     }
   }
@@ -65,6 +67,7 @@ public nonisolated enum Imageworker_V1_OutputFormat: SwiftProtobuf.Enum, Swift.C
     case .avif: return 5
     case .gif: return 6
     case .jxl: return 7
+    case .auto: return 8
     case .UNRECOGNIZED(let i): return i
     }
   }
@@ -79,6 +82,49 @@ public nonisolated enum Imageworker_V1_OutputFormat: SwiftProtobuf.Enum, Swift.C
     .avif,
     .gif,
     .jxl,
+    .auto,
+  ]
+
+}
+
+public nonisolated enum Imageworker_V1_AutoEffort: SwiftProtobuf.Enum, Swift.CaseIterable {
+  public typealias RawValue = Int
+  case unspecified // = 0
+  case low // = 1
+  case medium // = 2
+  case high // = 3
+  case UNRECOGNIZED(Int)
+
+  public init() {
+    self = .unspecified
+  }
+
+  public init?(rawValue: Int) {
+    switch rawValue {
+    case 0: self = .unspecified
+    case 1: self = .low
+    case 2: self = .medium
+    case 3: self = .high
+    default: self = .UNRECOGNIZED(rawValue)
+    }
+  }
+
+  public var rawValue: Int {
+    switch self {
+    case .unspecified: return 0
+    case .low: return 1
+    case .medium: return 2
+    case .high: return 3
+    case .UNRECOGNIZED(let i): return i
+    }
+  }
+
+  // The compiler won't synthesize support with the UNRECOGNIZED case.
+  public static let allCases: [Imageworker_V1_AutoEffort] = [
+    .unspecified,
+    .low,
+    .medium,
+    .high,
   ]
 
 }
@@ -1380,6 +1426,24 @@ public nonisolated struct Imageworker_V1_ProcessingConfiguration: @unchecked Sen
   /// Clears the value of `jxl`. Subsequent reads from it will return its default value.
   public mutating func clearJxl() {_uniqueStorage()._jxl = nil}
 
+  public var accept: String {
+    get {_storage._accept ?? String()}
+    set {_uniqueStorage()._accept = newValue}
+  }
+  /// Returns true if `accept` has been explicitly set.
+  public var hasAccept: Bool {_storage._accept != nil}
+  /// Clears the value of `accept`. Subsequent reads from it will return its default value.
+  public mutating func clearAccept() {_uniqueStorage()._accept = nil}
+
+  public var autoEffort: Imageworker_V1_AutoEffort {
+    get {_storage._autoEffort ?? .unspecified}
+    set {_uniqueStorage()._autoEffort = newValue}
+  }
+  /// Returns true if `autoEffort` has been explicitly set.
+  public var hasAutoEffort: Bool {_storage._autoEffort != nil}
+  /// Clears the value of `autoEffort`. Subsequent reads from it will return its default value.
+  public mutating func clearAutoEffort() {_uniqueStorage()._autoEffort = nil}
+
   public var unknownFields = SwiftProtobuf.UnknownStorage()
 
   public init() {}
@@ -1748,11 +1812,41 @@ public nonisolated struct Imageworker_V1_ProcessingReport: @unchecked Sendable {
     set {_uniqueStorage()._warningDetails = newValue}
   }
 
+  public var formatTrials: [Imageworker_V1_FormatTrial] {
+    get {_storage._formatTrials}
+    set {_uniqueStorage()._formatTrials = newValue}
+  }
+
   public var unknownFields = SwiftProtobuf.UnknownStorage()
 
   public init() {}
 
   fileprivate var _storage = _StorageClass.defaultInstance
+}
+
+public nonisolated struct Imageworker_V1_FormatTrial: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  public var format: String = String()
+
+  public var estimatedBytes: UInt64 = 0
+
+  public var compressionQuality: Double {
+    get {_compressionQuality ?? 0}
+    set {_compressionQuality = newValue}
+  }
+  /// Returns true if `compressionQuality` has been explicitly set.
+  public var hasCompressionQuality: Bool {self._compressionQuality != nil}
+  /// Clears the value of `compressionQuality`. Subsequent reads from it will return its default value.
+  public mutating func clearCompressionQuality() {self._compressionQuality = nil}
+
+  public var unknownFields = SwiftProtobuf.UnknownStorage()
+
+  public init() {}
+
+  fileprivate var _compressionQuality: Double? = nil
 }
 
 public nonisolated struct Imageworker_V1_WarningDetail: Sendable {
@@ -1847,7 +1941,11 @@ public nonisolated struct Imageworker_V1_StageTimings: Sendable {
 fileprivate nonisolated let _protobuf_package = "imageworker.v1"
 
 nonisolated extension Imageworker_V1_OutputFormat: SwiftProtobuf._ProtoNameProviding {
-  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{2}\0OUTPUT_FORMAT_UNSPECIFIED\0\u{1}OUTPUT_FORMAT_ORIGINAL\0\u{1}OUTPUT_FORMAT_JPEG\0\u{1}OUTPUT_FORMAT_PNG\0\u{1}OUTPUT_FORMAT_WEBP\0\u{1}OUTPUT_FORMAT_AVIF\0\u{1}OUTPUT_FORMAT_GIF\0\u{1}OUTPUT_FORMAT_JXL\0")
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{2}\0OUTPUT_FORMAT_UNSPECIFIED\0\u{1}OUTPUT_FORMAT_ORIGINAL\0\u{1}OUTPUT_FORMAT_JPEG\0\u{1}OUTPUT_FORMAT_PNG\0\u{1}OUTPUT_FORMAT_WEBP\0\u{1}OUTPUT_FORMAT_AVIF\0\u{1}OUTPUT_FORMAT_GIF\0\u{1}OUTPUT_FORMAT_JXL\0\u{1}OUTPUT_FORMAT_AUTO\0")
+}
+
+nonisolated extension Imageworker_V1_AutoEffort: SwiftProtobuf._ProtoNameProviding {
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{2}\0AUTO_EFFORT_UNSPECIFIED\0\u{1}AUTO_EFFORT_LOW\0\u{1}AUTO_EFFORT_MEDIUM\0\u{1}AUTO_EFFORT_HIGH\0")
 }
 
 nonisolated extension Imageworker_V1_ResizeMode: SwiftProtobuf._ProtoNameProviding {
@@ -2684,7 +2782,7 @@ nonisolated extension Imageworker_V1_ImageInfo: SwiftProtobuf.Message, SwiftProt
 
 nonisolated extension Imageworker_V1_ProcessingConfiguration: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   public static let protoMessageName: String = _protobuf_package + ".ProcessingConfiguration"
-  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}max_width\0\u{3}max_height\0\u{3}compression_quality\0\u{3}scale_factor\0\u{3}preferred_format\0\u{3}resize_mode\0\u{3}allow_upscale\0\u{1}gravity\0\u{3}focus_point\0\u{1}crop\0\u{1}background\0\u{3}max_bytes\0\u{1}metadata\0\u{1}filters\0\u{1}jpeg\0\u{1}png\0\u{1}webp\0\u{3}tolerate_truncation\0\u{2}\u{2}pad\0\u{1}rotation\0\u{3}flip_horizontal\0\u{3}flip_vertical\0\u{3}allow_smaller_dimensions\0\u{3}always_encode\0\u{3}tolerate_damage\0\u{3}target_similarity\0\u{3}never_larger\0\u{3}frame_index\0\u{3}max_frames\0\u{3}resampling_kernel\0\u{3}exact_resize\0\u{3}color_space\0\u{3}keep_exif\0\u{3}keep_xmp\0\u{3}keep_iptc\0\u{3}keep_location\0\u{3}keep_serial_numbers\0\u{3}metadata_title\0\u{3}metadata_copyright\0\u{3}metadata_description\0\u{2}\u{4}avif\0\u{1}jxl\0")
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}max_width\0\u{3}max_height\0\u{3}compression_quality\0\u{3}scale_factor\0\u{3}preferred_format\0\u{3}resize_mode\0\u{3}allow_upscale\0\u{1}gravity\0\u{3}focus_point\0\u{1}crop\0\u{1}background\0\u{3}max_bytes\0\u{1}metadata\0\u{1}filters\0\u{1}jpeg\0\u{1}png\0\u{1}webp\0\u{3}tolerate_truncation\0\u{2}\u{2}pad\0\u{1}rotation\0\u{3}flip_horizontal\0\u{3}flip_vertical\0\u{3}allow_smaller_dimensions\0\u{3}always_encode\0\u{3}tolerate_damage\0\u{3}target_similarity\0\u{3}never_larger\0\u{3}frame_index\0\u{3}max_frames\0\u{3}resampling_kernel\0\u{3}exact_resize\0\u{3}color_space\0\u{3}keep_exif\0\u{3}keep_xmp\0\u{3}keep_iptc\0\u{3}keep_location\0\u{3}keep_serial_numbers\0\u{3}metadata_title\0\u{3}metadata_copyright\0\u{3}metadata_description\0\u{2}\u{4}avif\0\u{1}jxl\0\u{1}accept\0\u{3}auto_effort\0")
 
   fileprivate class _StorageClass {
     var _maxWidth: UInt32? = nil
@@ -2729,6 +2827,8 @@ nonisolated extension Imageworker_V1_ProcessingConfiguration: SwiftProtobuf.Mess
     var _metadataDescription: String? = nil
     var _avif: Imageworker_V1_AVIFOptions? = nil
     var _jxl: Imageworker_V1_JXLOptions? = nil
+    var _accept: String? = nil
+    var _autoEffort: Imageworker_V1_AutoEffort? = nil
 
       // This property is used as the initial default value for new instances of the type.
       // The type itself is protecting the reference to its storage via CoW semantics.
@@ -2781,6 +2881,8 @@ nonisolated extension Imageworker_V1_ProcessingConfiguration: SwiftProtobuf.Mess
       _metadataDescription = source._metadataDescription
       _avif = source._avif
       _jxl = source._jxl
+      _accept = source._accept
+      _autoEffort = source._autoEffort
     }
   }
 
@@ -2841,6 +2943,8 @@ nonisolated extension Imageworker_V1_ProcessingConfiguration: SwiftProtobuf.Mess
         case 41: try { try decoder.decodeSingularStringField(value: &_storage._metadataDescription) }()
         case 45: try { try decoder.decodeSingularMessageField(value: &_storage._avif) }()
         case 46: try { try decoder.decodeSingularMessageField(value: &_storage._jxl) }()
+        case 47: try { try decoder.decodeSingularStringField(value: &_storage._accept) }()
+        case 48: try { try decoder.decodeSingularEnumField(value: &_storage._autoEffort) }()
         default: break
         }
       }
@@ -2979,6 +3083,12 @@ nonisolated extension Imageworker_V1_ProcessingConfiguration: SwiftProtobuf.Mess
       try { if let v = _storage._jxl {
         try visitor.visitSingularMessageField(value: v, fieldNumber: 46)
       } }()
+      try { if let v = _storage._accept {
+        try visitor.visitSingularStringField(value: v, fieldNumber: 47)
+      } }()
+      try { if let v = _storage._autoEffort {
+        try visitor.visitSingularEnumField(value: v, fieldNumber: 48)
+      } }()
     }
     try unknownFields.traverse(visitor: &visitor)
   }
@@ -3030,6 +3140,8 @@ nonisolated extension Imageworker_V1_ProcessingConfiguration: SwiftProtobuf.Mess
         if _storage._metadataDescription != rhs_storage._metadataDescription {return false}
         if _storage._avif != rhs_storage._avif {return false}
         if _storage._jxl != rhs_storage._jxl {return false}
+        if _storage._accept != rhs_storage._accept {return false}
+        if _storage._autoEffort != rhs_storage._autoEffort {return false}
         return true
       }
       if !storagesAreEqual {return false}
@@ -3426,7 +3538,7 @@ nonisolated extension Imageworker_V1_JXLOptions: SwiftProtobuf.Message, SwiftPro
 
 nonisolated extension Imageworker_V1_ProcessingReport: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   public static let protoMessageName: String = _protobuf_package + ".ProcessingReport"
-  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}input\0\u{1}output\0\u{3}input_bytes\0\u{3}output_bytes\0\u{1}timings\0\u{3}peak_memory_bytes\0\u{1}warnings\0\u{3}cache_hit\0\u{1}passthrough\0\u{3}trace_id\0\u{3}compression_quality\0\u{1}similarity\0\u{3}warning_details\0")
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}input\0\u{1}output\0\u{3}input_bytes\0\u{3}output_bytes\0\u{1}timings\0\u{3}peak_memory_bytes\0\u{1}warnings\0\u{3}cache_hit\0\u{1}passthrough\0\u{3}trace_id\0\u{3}compression_quality\0\u{1}similarity\0\u{3}warning_details\0\u{3}format_trials\0")
 
   fileprivate class _StorageClass {
     var _input: Imageworker_V1_ImageInfo? = nil
@@ -3442,6 +3554,7 @@ nonisolated extension Imageworker_V1_ProcessingReport: SwiftProtobuf.Message, Sw
     var _compressionQuality: Double? = nil
     var _similarity: Double? = nil
     var _warningDetails: [Imageworker_V1_WarningDetail] = []
+    var _formatTrials: [Imageworker_V1_FormatTrial] = []
 
       // This property is used as the initial default value for new instances of the type.
       // The type itself is protecting the reference to its storage via CoW semantics.
@@ -3465,6 +3578,7 @@ nonisolated extension Imageworker_V1_ProcessingReport: SwiftProtobuf.Message, Sw
       _compressionQuality = source._compressionQuality
       _similarity = source._similarity
       _warningDetails = source._warningDetails
+      _formatTrials = source._formatTrials
     }
   }
 
@@ -3496,6 +3610,7 @@ nonisolated extension Imageworker_V1_ProcessingReport: SwiftProtobuf.Message, Sw
         case 11: try { try decoder.decodeSingularDoubleField(value: &_storage._compressionQuality) }()
         case 12: try { try decoder.decodeSingularDoubleField(value: &_storage._similarity) }()
         case 13: try { try decoder.decodeRepeatedMessageField(value: &_storage._warningDetails) }()
+        case 14: try { try decoder.decodeRepeatedMessageField(value: &_storage._formatTrials) }()
         default: break
         }
       }
@@ -3547,6 +3662,9 @@ nonisolated extension Imageworker_V1_ProcessingReport: SwiftProtobuf.Message, Sw
       if !_storage._warningDetails.isEmpty {
         try visitor.visitRepeatedMessageField(value: _storage._warningDetails, fieldNumber: 13)
       }
+      if !_storage._formatTrials.isEmpty {
+        try visitor.visitRepeatedMessageField(value: _storage._formatTrials, fieldNumber: 14)
+      }
     }
     try unknownFields.traverse(visitor: &visitor)
   }
@@ -3569,10 +3687,55 @@ nonisolated extension Imageworker_V1_ProcessingReport: SwiftProtobuf.Message, Sw
         if _storage._compressionQuality != rhs_storage._compressionQuality {return false}
         if _storage._similarity != rhs_storage._similarity {return false}
         if _storage._warningDetails != rhs_storage._warningDetails {return false}
+        if _storage._formatTrials != rhs_storage._formatTrials {return false}
         return true
       }
       if !storagesAreEqual {return false}
     }
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension Imageworker_V1_FormatTrial: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  public static let protoMessageName: String = _protobuf_package + ".FormatTrial"
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}format\0\u{3}estimated_bytes\0\u{3}compression_quality\0")
+
+  public mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeSingularStringField(value: &self.format) }()
+      case 2: try { try decoder.decodeSingularUInt64Field(value: &self.estimatedBytes) }()
+      case 3: try { try decoder.decodeSingularDoubleField(value: &self._compressionQuality) }()
+      default: break
+      }
+    }
+  }
+
+  public func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    // The use of inline closures is to circumvent an issue where the compiler
+    // allocates stack space for every if/case branch local when no optimizations
+    // are enabled. https://github.com/apple/swift-protobuf/issues/1034 and
+    // https://github.com/apple/swift-protobuf/issues/1182
+    if !self.format.isEmpty {
+      try visitor.visitSingularStringField(value: self.format, fieldNumber: 1)
+    }
+    if self.estimatedBytes != 0 {
+      try visitor.visitSingularUInt64Field(value: self.estimatedBytes, fieldNumber: 2)
+    }
+    try { if let v = self._compressionQuality {
+      try visitor.visitSingularDoubleField(value: v, fieldNumber: 3)
+    } }()
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  public static func ==(lhs: Imageworker_V1_FormatTrial, rhs: Imageworker_V1_FormatTrial) -> Bool {
+    if lhs.format != rhs.format {return false}
+    if lhs.estimatedBytes != rhs.estimatedBytes {return false}
+    if lhs._compressionQuality != rhs._compressionQuality {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }

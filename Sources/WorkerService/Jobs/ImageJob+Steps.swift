@@ -139,10 +139,14 @@ extension ImageJob {
 
   // MARK: Deliver and report
 
-  /// Delivers the headers of the planned results.
+  /// Delivers the headers of the planned results, except those whose format is not known yet.
   func sendHeaders(_ plan: PlannedImage) async throws {
-    for (plan, rendition) in zip(plan.renditions, madeRenditions) {
+    for (index, (plan, rendition)) in zip(plan.renditions, madeRenditions).enumerated() {
       guard case .success(let plan) = plan else { continue }
+      if plan.output.format.isEmpty {
+        waitingHeaders[index] = plan.output
+        continue
+      }
       try await madeResults.send(ResultPart(.header(plan.output), of: rendition, isMoreReady: input.isNearEnd))
     }
   }
@@ -152,6 +156,10 @@ extension ImageJob {
     for (index, rendition) in madeRenditions.enumerated() {
       var chunks = work.results.takeOutput(of: index)[...]
       let outcome = work.results.takeEnd(of: index)
+      if let first = chunks.first, var header = waitingHeaders.removeValue(forKey: index) {
+        header.noteFormat(of: first.bytes)
+        try await madeResults.send(ResultPart(.header(header), of: rendition, isMoreReady: true))
+      }
       while let chunk = chunks.popFirst() {
         let isMoreReady = !chunks.isEmpty || outcome != nil
         try await madeResults.send(ResultPart(.chunk(chunk), of: rendition, isMoreReady: isMoreReady))

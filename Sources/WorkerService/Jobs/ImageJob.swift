@@ -25,6 +25,8 @@ final class ImageJob {
   /// See `ImageSource.frameCount`; needed for a frame that is counted from the end.
   private(set) lazy var countedFrames = input.source.frameCount
   let work: ImageWork
+  /// The headers of results whose format is not known before their first bytes, by the index of the rendition.
+  var waitingHeaders: [Int: ImageInfo] = [:]
   var clock = JobClock()
 
   init(

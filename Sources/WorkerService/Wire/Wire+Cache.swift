@@ -29,7 +29,12 @@ extension ProcessingReport {
       outputByteCount: wire.outputBytes, timings: StageTimings(), peakMemoryByteCount: wire.peakMemoryBytes,
       warnings: ReportedWarning.all(of: wire),
       compressionQuality: wire.hasCompressionQuality ? wire.compressionQuality : nil,
-      similarity: wire.hasSimilarity ? wire.similarity : nil, isPassedThrough: wire.passthrough)
+      similarity: wire.hasSimilarity ? wire.similarity : nil,
+      formatTrials: wire.formatTrials.map { trial in
+        FormatTrial(
+          format: trial.format, estimatedByteCount: trial.estimatedBytes,
+          compressionQuality: trial.hasCompressionQuality ? trial.compressionQuality : nil)
+      }, isPassedThrough: wire.passthrough)
   }
 }
 

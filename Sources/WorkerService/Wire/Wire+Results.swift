@@ -37,6 +37,13 @@ extension Imageworker_V1_ProcessingReport {
     self.traceID = traceID ?? ""
     if let quality = report.compressionQuality { compressionQuality = quality }
     if let score = report.similarity { similarity = score }
+    formatTrials = report.formatTrials.map { trial in
+      .with {
+        $0.format = trial.format
+        $0.estimatedBytes = trial.estimatedByteCount
+        if let quality = trial.compressionQuality { $0.compressionQuality = quality }
+      }
+    }
   }
 }
 

@@ -57,9 +57,11 @@ struct BatchOutput: Sendable {
     var places: [FilePath] = []
     for (result, rendition) in zip(results, plan.renditions) {
       guard case .success(let plan) = rendition else { return nil }
-      places.append(directory.pushing(image.folder).appending("\(image.name)\(result.suffix).\(plan.fileExtension)"))
+      let folder = directory.pushing(image.folder)
+      let possible = plan.fileExtensions.map { folder.appending("\(image.name)\(result.suffix).\($0)") }
+      guard let place = possible.first(where: FileSystem.isThere) else { return nil }
+      places.append(place)
     }
-    guard places.allSatisfy(FileSystem.isThere) else { return nil }
     return zip(results, places).map { result, place in
       ResultLine(skipped: image, output: place, rendition: result.id.isEmpty ? nil : result.id)
     }

@@ -67,11 +67,23 @@ struct LocalImage: Sendable {
   private func claim(_ suffix: String, _ plan: Plan) throws -> FilePath {
     let path: FilePath
     switch place {
-    case .directory(let directory): path = directory.appending("\(name)\(suffix).\(plan.fileExtension)")
+    case .directory(let directory):
+      let paths = plan.fileExtensions.map { directory.appending("\(name)\(suffix).\($0)") }
+      // Without the format, any file that the result could be counts as this one.
+      path = skipsExisting ? paths.first(where: FileSystem.isThere) ?? paths[0] : paths[0]
     case .file(let file, _): path = file
     case .standardOutput: return FilePath(StandardInput.name)
     }
     try destinations.claim(path, for: file.path)
+    return path
+  }
+
+  /// Returns the path of a result whose format is known: another one than planned if its rows have chosen it.
+  private func settle(_ planned: FilePath, _ report: ProcessingReport) throws -> FilePath {
+    guard case .directory = place else { return planned }
+    var path = planned
+    path.extension = try LocalFormats.fileExtension(of: report.output.format)
+    if path != planned { try destinations.claim(path, for: file.path) }
     return path
   }
 
@@ -96,8 +108,9 @@ struct LocalImage: Sendable {
       let (id, (path, file)) = target
       do {
         let report = try outcome.get()
-        try file.complete(isDurable: isDurable)
-        return Written(id: id, destination: path, outcome: .done(report))
+        let place = try settle(path, report)
+        try file.complete(isDurable: isDurable, at: place)
+        return Written(id: id, destination: place, outcome: .done(report))
       } catch { return Written(id: id, destination: path, outcome: .failed(error)) }
     }
   }

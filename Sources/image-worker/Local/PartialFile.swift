@@ -43,11 +43,12 @@ final class PartialFile: Sendable {
 
   /// Puts the file in its place.
   /// - `isDurable`: a file that is there is whole even after the system broke down.
-  func complete(isDurable: Bool) throws {
+  /// - `place`: another path in the same directory; `nil` for `path`.
+  func complete(isDurable: Bool, at place: FilePath? = nil) throws {
     if isDurable, fsync(file.rawValue) != 0 { throw failure(Errno(rawValue: errno)) }
     do { try close() } catch { throw failure(error) }
     try temporary.withPlatformString { from in
-      try path.withPlatformString { to in
+      try (place ?? path).withPlatformString { to in
         if rename(from, to) != 0 { throw failure(Errno(rawValue: errno)) }
       }
     }

@@ -63,9 +63,10 @@ enum ResultFile {
   }
 
   /// - `isDurable`: a file that is there is whole even after the system broke down.
-  func complete(isDurable: Bool) throws {
+  /// - `path`: where the file goes.
+  func complete(isDurable: Bool, at path: FilePath) throws {
     switch self {
-    case .partial(let file): try file.complete(isDurable: isDurable)
+    case .partial(let file): try file.complete(isDurable: isDurable, at: path)
     case .standardOutput: break
     }
   }

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Literal, TypedDict
 
 
-OutputFormat = Literal["original", "jpeg", "png", "webp", "avif", "gif", "jxl"]
+OutputFormat = Literal["original", "jpeg", "png", "webp", "avif", "gif", "jxl", "auto"]
 
 
 ResizeMode = Literal["fit", "fill", "stretch"]
@@ -134,6 +134,9 @@ class JXLOptions(TypedDict, total=False):
     effort: int
 
 
+AutoEffort = Literal["low", "medium", "high"]
+
+
 class Fields(TypedDict, total=False):
     """How to process an image."""
 
@@ -230,3 +233,8 @@ class Fields(TypedDict, total=False):
     avif: AVIFOptions
     # Options for JPEG XL results; ignored for other formats.
     jxl: JXLOptions
+    # The formats among which AUTO chooses, as in "avif,webp,jpeg", or as a browser's Accept header has them, as in
+    # "image/avif,image/webp,*/*;q=0.8", in which "*/*" and "image/*" stand for JPEG and PNG.
+    accept: str
+    # The time that AUTO may take for a smaller result.
+    auto_effort: AutoEffort

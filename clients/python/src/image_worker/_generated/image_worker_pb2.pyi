@@ -18,6 +18,14 @@ class OutputFormat(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     OUTPUT_FORMAT_AVIF: _ClassVar[OutputFormat]
     OUTPUT_FORMAT_GIF: _ClassVar[OutputFormat]
     OUTPUT_FORMAT_JXL: _ClassVar[OutputFormat]
+    OUTPUT_FORMAT_AUTO: _ClassVar[OutputFormat]
+
+class AutoEffort(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    AUTO_EFFORT_UNSPECIFIED: _ClassVar[AutoEffort]
+    AUTO_EFFORT_LOW: _ClassVar[AutoEffort]
+    AUTO_EFFORT_MEDIUM: _ClassVar[AutoEffort]
+    AUTO_EFFORT_HIGH: _ClassVar[AutoEffort]
 
 class ResizeMode(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     __slots__ = ()
@@ -119,6 +127,11 @@ OUTPUT_FORMAT_WEBP: OutputFormat
 OUTPUT_FORMAT_AVIF: OutputFormat
 OUTPUT_FORMAT_GIF: OutputFormat
 OUTPUT_FORMAT_JXL: OutputFormat
+OUTPUT_FORMAT_AUTO: OutputFormat
+AUTO_EFFORT_UNSPECIFIED: AutoEffort
+AUTO_EFFORT_LOW: AutoEffort
+AUTO_EFFORT_MEDIUM: AutoEffort
+AUTO_EFFORT_HIGH: AutoEffort
 RESIZE_MODE_UNSPECIFIED: ResizeMode
 RESIZE_MODE_FIT: ResizeMode
 RESIZE_MODE_FILL: ResizeMode
@@ -347,7 +360,7 @@ class ImageInfo(_message.Message):
     def __init__(self, format: _Optional[str] = ..., width: _Optional[int] = ..., height: _Optional[int] = ..., orientation: _Optional[int] = ..., has_alpha: bool = ..., bit_depth: _Optional[int] = ..., color_space: _Optional[str] = ..., frame_count: _Optional[int] = ..., duration: _Optional[_Union[_duration_pb2.Duration, _Mapping]] = ..., play_count: _Optional[int] = ..., gamut: _Optional[str] = ...) -> None: ...
 
 class ProcessingConfiguration(_message.Message):
-    __slots__ = ("max_width", "max_height", "compression_quality", "scale_factor", "preferred_format", "resize_mode", "allow_upscale", "gravity", "focus_point", "crop", "background", "max_bytes", "metadata", "filters", "jpeg", "png", "webp", "tolerate_truncation", "pad", "rotation", "flip_horizontal", "flip_vertical", "allow_smaller_dimensions", "always_encode", "tolerate_damage", "target_similarity", "never_larger", "frame_index", "max_frames", "resampling_kernel", "exact_resize", "color_space", "keep_exif", "keep_xmp", "keep_iptc", "keep_location", "keep_serial_numbers", "metadata_title", "metadata_copyright", "metadata_description", "avif", "jxl")
+    __slots__ = ("max_width", "max_height", "compression_quality", "scale_factor", "preferred_format", "resize_mode", "allow_upscale", "gravity", "focus_point", "crop", "background", "max_bytes", "metadata", "filters", "jpeg", "png", "webp", "tolerate_truncation", "pad", "rotation", "flip_horizontal", "flip_vertical", "allow_smaller_dimensions", "always_encode", "tolerate_damage", "target_similarity", "never_larger", "frame_index", "max_frames", "resampling_kernel", "exact_resize", "color_space", "keep_exif", "keep_xmp", "keep_iptc", "keep_location", "keep_serial_numbers", "metadata_title", "metadata_copyright", "metadata_description", "avif", "jxl", "accept", "auto_effort")
     MAX_WIDTH_FIELD_NUMBER: _ClassVar[int]
     MAX_HEIGHT_FIELD_NUMBER: _ClassVar[int]
     COMPRESSION_QUALITY_FIELD_NUMBER: _ClassVar[int]
@@ -390,6 +403,8 @@ class ProcessingConfiguration(_message.Message):
     METADATA_DESCRIPTION_FIELD_NUMBER: _ClassVar[int]
     AVIF_FIELD_NUMBER: _ClassVar[int]
     JXL_FIELD_NUMBER: _ClassVar[int]
+    ACCEPT_FIELD_NUMBER: _ClassVar[int]
+    AUTO_EFFORT_FIELD_NUMBER: _ClassVar[int]
     max_width: int
     max_height: int
     compression_quality: float
@@ -432,7 +447,9 @@ class ProcessingConfiguration(_message.Message):
     metadata_description: str
     avif: AVIFOptions
     jxl: JXLOptions
-    def __init__(self, max_width: _Optional[int] = ..., max_height: _Optional[int] = ..., compression_quality: _Optional[float] = ..., scale_factor: _Optional[float] = ..., preferred_format: _Optional[_Union[OutputFormat, str]] = ..., resize_mode: _Optional[_Union[ResizeMode, str]] = ..., allow_upscale: bool = ..., gravity: _Optional[_Union[Gravity, str]] = ..., focus_point: _Optional[_Union[Point, _Mapping]] = ..., crop: _Optional[_Union[Rect, _Mapping]] = ..., background: _Optional[_Union[Color, _Mapping]] = ..., max_bytes: _Optional[int] = ..., metadata: _Optional[_Union[MetadataPolicy, str]] = ..., filters: _Optional[_Iterable[_Union[Filter, _Mapping]]] = ..., jpeg: _Optional[_Union[JPEGOptions, _Mapping]] = ..., png: _Optional[_Union[PNGOptions, _Mapping]] = ..., webp: _Optional[_Union[WebPOptions, _Mapping]] = ..., tolerate_truncation: bool = ..., pad: bool = ..., rotation: _Optional[int] = ..., flip_horizontal: bool = ..., flip_vertical: bool = ..., allow_smaller_dimensions: bool = ..., always_encode: bool = ..., tolerate_damage: bool = ..., target_similarity: _Optional[float] = ..., never_larger: bool = ..., frame_index: _Optional[int] = ..., max_frames: _Optional[int] = ..., resampling_kernel: _Optional[_Union[ResamplingKernel, str]] = ..., exact_resize: bool = ..., color_space: _Optional[_Union[ColorSpace, str]] = ..., keep_exif: bool = ..., keep_xmp: bool = ..., keep_iptc: bool = ..., keep_location: bool = ..., keep_serial_numbers: bool = ..., metadata_title: _Optional[str] = ..., metadata_copyright: _Optional[str] = ..., metadata_description: _Optional[str] = ..., avif: _Optional[_Union[AVIFOptions, _Mapping]] = ..., jxl: _Optional[_Union[JXLOptions, _Mapping]] = ...) -> None: ...
+    accept: str
+    auto_effort: AutoEffort
+    def __init__(self, max_width: _Optional[int] = ..., max_height: _Optional[int] = ..., compression_quality: _Optional[float] = ..., scale_factor: _Optional[float] = ..., preferred_format: _Optional[_Union[OutputFormat, str]] = ..., resize_mode: _Optional[_Union[ResizeMode, str]] = ..., allow_upscale: bool = ..., gravity: _Optional[_Union[Gravity, str]] = ..., focus_point: _Optional[_Union[Point, _Mapping]] = ..., crop: _Optional[_Union[Rect, _Mapping]] = ..., background: _Optional[_Union[Color, _Mapping]] = ..., max_bytes: _Optional[int] = ..., metadata: _Optional[_Union[MetadataPolicy, str]] = ..., filters: _Optional[_Iterable[_Union[Filter, _Mapping]]] = ..., jpeg: _Optional[_Union[JPEGOptions, _Mapping]] = ..., png: _Optional[_Union[PNGOptions, _Mapping]] = ..., webp: _Optional[_Union[WebPOptions, _Mapping]] = ..., tolerate_truncation: bool = ..., pad: bool = ..., rotation: _Optional[int] = ..., flip_horizontal: bool = ..., flip_vertical: bool = ..., allow_smaller_dimensions: bool = ..., always_encode: bool = ..., tolerate_damage: bool = ..., target_similarity: _Optional[float] = ..., never_larger: bool = ..., frame_index: _Optional[int] = ..., max_frames: _Optional[int] = ..., resampling_kernel: _Optional[_Union[ResamplingKernel, str]] = ..., exact_resize: bool = ..., color_space: _Optional[_Union[ColorSpace, str]] = ..., keep_exif: bool = ..., keep_xmp: bool = ..., keep_iptc: bool = ..., keep_location: bool = ..., keep_serial_numbers: bool = ..., metadata_title: _Optional[str] = ..., metadata_copyright: _Optional[str] = ..., metadata_description: _Optional[str] = ..., avif: _Optional[_Union[AVIFOptions, _Mapping]] = ..., jxl: _Optional[_Union[JXLOptions, _Mapping]] = ..., accept: _Optional[str] = ..., auto_effort: _Optional[_Union[AutoEffort, str]] = ...) -> None: ...
 
 class Point(_message.Message):
     __slots__ = ("x", "y")
@@ -534,7 +551,7 @@ class JXLOptions(_message.Message):
     def __init__(self, lossless: bool = ..., effort: _Optional[int] = ...) -> None: ...
 
 class ProcessingReport(_message.Message):
-    __slots__ = ("input", "output", "input_bytes", "output_bytes", "timings", "peak_memory_bytes", "warnings", "cache_hit", "passthrough", "trace_id", "compression_quality", "similarity", "warning_details")
+    __slots__ = ("input", "output", "input_bytes", "output_bytes", "timings", "peak_memory_bytes", "warnings", "cache_hit", "passthrough", "trace_id", "compression_quality", "similarity", "warning_details", "format_trials")
     INPUT_FIELD_NUMBER: _ClassVar[int]
     OUTPUT_FIELD_NUMBER: _ClassVar[int]
     INPUT_BYTES_FIELD_NUMBER: _ClassVar[int]
@@ -548,6 +565,7 @@ class ProcessingReport(_message.Message):
     COMPRESSION_QUALITY_FIELD_NUMBER: _ClassVar[int]
     SIMILARITY_FIELD_NUMBER: _ClassVar[int]
     WARNING_DETAILS_FIELD_NUMBER: _ClassVar[int]
+    FORMAT_TRIALS_FIELD_NUMBER: _ClassVar[int]
     input: ImageInfo
     output: ImageInfo
     input_bytes: int
@@ -561,7 +579,18 @@ class ProcessingReport(_message.Message):
     compression_quality: float
     similarity: float
     warning_details: _containers.RepeatedCompositeFieldContainer[WarningDetail]
-    def __init__(self, input: _Optional[_Union[ImageInfo, _Mapping]] = ..., output: _Optional[_Union[ImageInfo, _Mapping]] = ..., input_bytes: _Optional[int] = ..., output_bytes: _Optional[int] = ..., timings: _Optional[_Union[StageTimings, _Mapping]] = ..., peak_memory_bytes: _Optional[int] = ..., warnings: _Optional[_Iterable[str]] = ..., cache_hit: bool = ..., passthrough: bool = ..., trace_id: _Optional[str] = ..., compression_quality: _Optional[float] = ..., similarity: _Optional[float] = ..., warning_details: _Optional[_Iterable[_Union[WarningDetail, _Mapping]]] = ...) -> None: ...
+    format_trials: _containers.RepeatedCompositeFieldContainer[FormatTrial]
+    def __init__(self, input: _Optional[_Union[ImageInfo, _Mapping]] = ..., output: _Optional[_Union[ImageInfo, _Mapping]] = ..., input_bytes: _Optional[int] = ..., output_bytes: _Optional[int] = ..., timings: _Optional[_Union[StageTimings, _Mapping]] = ..., peak_memory_bytes: _Optional[int] = ..., warnings: _Optional[_Iterable[str]] = ..., cache_hit: bool = ..., passthrough: bool = ..., trace_id: _Optional[str] = ..., compression_quality: _Optional[float] = ..., similarity: _Optional[float] = ..., warning_details: _Optional[_Iterable[_Union[WarningDetail, _Mapping]]] = ..., format_trials: _Optional[_Iterable[_Union[FormatTrial, _Mapping]]] = ...) -> None: ...
+
+class FormatTrial(_message.Message):
+    __slots__ = ("format", "estimated_bytes", "compression_quality")
+    FORMAT_FIELD_NUMBER: _ClassVar[int]
+    ESTIMATED_BYTES_FIELD_NUMBER: _ClassVar[int]
+    COMPRESSION_QUALITY_FIELD_NUMBER: _ClassVar[int]
+    format: str
+    estimated_bytes: int
+    compression_quality: float
+    def __init__(self, format: _Optional[str] = ..., estimated_bytes: _Optional[int] = ..., compression_quality: _Optional[float] = ...) -> None: ...
 
 class WarningDetail(_message.Message):
     __slots__ = ("code", "message", "parameters")

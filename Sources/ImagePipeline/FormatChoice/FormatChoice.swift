@@ -1,0 +1,64 @@
+internal import ImageCodecs
+
+/// The formats among which the format of a result is chosen once its rows are known, and the similarity at which they are
+/// compared.
+struct FormatChoice: Sendable, Hashable {
+  /// The pixel format of the rows: gray ones are converted for formats that store gray as color.
+  let rows: PixelFormat
+  /// The options of each format's encoder at the requested quality; at least two.
+  let candidates: [EncoderOptions]
+  /// The options of the JPEG whose similarity a result must reach; `nil` if the rows have alpha.
+  let reference: EncoderOptions?
+  /// The similarity that suffices although the reference has a higher one; `nil` if none was requested.
+  let targetScore: Double?
+
+  /// Returns the formats that a result can have, in the order of preference; one unless `auto` is requested.
+  /// - `isAnimation`: Whether the result may have several frames.
+  static func formats(
+    header: ImageHeader, configuration: ProcessingConfiguration, isAnimation: Bool
+  ) -> [ImageFormat] {
+    let accepted = (configuration.accept ?? .standard).formats.filter(\.isEncodable)
+    if isAnimation, let format = [.webp, .gif, .png].first(where: { accepted.contains($0) && $0.storesFrames }) {
+      return [format]
+    }
+    // Formats with alpha serve all images; a GIF is never the smallest good one.
+    let formats = AcceptedFormats.all.filter { accepted.contains($0) && $0 != .gif }
+    let usable = header.hasAlpha ? formats.filter { $0.takes(.rgba8) } : formats
+    let listed = usable.isEmpty ? formats : usable
+    return listed.isEmpty ? [accepted.contains(.gif) ? .gif : header.hasAlpha ? .png : .jpeg] : listed
+  }
+
+  /// Creates the choice that a configuration requests; returns `nil` if there is nothing to choose.
+  /// - Parameters:
+  ///   - formats: The formats that the result can have.
+  ///   - outputSize: The size of the result in pixels.
+  ///   - colorFormat: The pixel format of the rows, with all colors.
+  ///   - isGray: Whether the rows are gray.
+  init?(
+    _ configuration: ProcessingConfiguration, header: ImageHeader, formats: [ImageFormat], outputSize: PixelSize,
+    colorFormat: PixelFormat, isGray: Bool
+  ) throws(PipelineError) {
+    guard formats.count > 1 else { return nil }
+    var plain = configuration
+    plain.targetSimilarity = nil
+    func options(_ format: ImageFormat) throws(PipelineError) -> EncoderOptions {
+      let pixelFormat = isGray && format.takes(.gray8) ? .gray8 : colorFormat
+      var options = try Plan.encoder(
+        header: header, format: format, outputSize: outputSize, configuration: plain, colorFormat: pixelFormat)
+      options.pixelFormat = pixelFormat
+      options.apply(configuration.autoEffort ?? .medium, configuration)
+      return options
+    }
+    var candidates: [EncoderOptions] = []
+    for format in formats {
+      let candidate = try options(format)
+      // A format that cannot have this size is none.
+      if (try? candidate.estimatedByteCount()) != nil { candidates.append(candidate) }
+    }
+    guard candidates.count > 1 else { return nil }
+    self.candidates = candidates
+    targetScore = configuration.targetSimilarity
+    rows = isGray ? .gray8 : colorFormat
+    reference = colorFormat.hasAlpha ? nil : try options(.jpeg)
+  }
+}

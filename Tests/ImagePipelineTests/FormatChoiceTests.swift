@@ -1,0 +1,163 @@
+import Fields
+import ImageCodecs
+import ImagePipeline
+import TestSupport
+import Testing
+
+@Suite("The choice of the format")
+struct FormatChoiceTests {
+  private static let fixtures = ["photo-420.jpg", "photo.png", "alpha.png", "gray.png", "bilevel.png"]
+  private static let accepted = ["jpeg,png,webp", "png,webp,avif,jxl", "jpeg,png", "jpeg,webp,avif"]
+
+  private func run(
+    _ bytes: [UInt8], accept: String? = nil, _ change: (inout ProcessingConfiguration) -> Void = { _ in }
+  ) throws -> (bytes: [UInt8], report: ProcessingReport) {
+    var configuration = ProcessingConfiguration(compressionQuality: 0.8, preferredFormat: .auto)
+    configuration.accept = try accept.map { try AcceptedFormats(text: $0, field: "accept") }
+    change(&configuration)
+    return try process(bytes, configuration)
+  }
+
+  @Test("a result has an accepted format, which the report names", arguments: fixtures, accepted)
+  func isAccepted(name: String, accept: String) throws {
+    let (bytes, report) = try run(Fixture.bytes(name), accept: accept)
+    let sniffed = ImageFormat.sniff(bytes.span.bytes)
+    let format = try #require(sniffed)
+    #expect(accept.split(separator: ",").contains { $0 == format.rawValue } && report.output.format == format.rawValue)
+    // Of these two, only PNG stores transparency.
+    let isOnlyPossible = name == "alpha.png" && accept == "jpeg,png"
+    #expect(report.formatTrials.isEmpty == isOnlyPossible)
+    if let first = report.formatTrials.first {
+      #expect(first.format == format.rawValue && first.compressionQuality == report.compressionQuality)
+    }
+    let sizes = report.formatTrials.map(\.estimatedByteCount)
+    #expect(sizes == sizes.sorted() && bytes.count == Int(report.outputByteCount))
+  }
+
+  @Test("a photograph becomes lossy, and a drawing lossless", arguments: [("photo.png", true), ("bilevel.png", false)])
+  func kind(name: String, isLossy: Bool) throws {
+    let report = try run(Fixture.bytes(name)).report
+    #expect((report.compressionQuality != nil) == isLossy, "\(report.formatTrials)")
+  }
+
+  @Test("an image with transparency becomes no JPEG, unless nothing else is accepted")
+  func alpha() throws {
+    let report = try run(Fixture.bytes("alpha.png")).report
+    #expect(report.output.format != "jpeg" && report.output.hasAlpha)
+    #expect(!report.formatTrials.contains { $0.format == "jpeg" })
+    #expect(try run(Fixture.bytes("alpha.png"), accept: "jpeg").report.output.format == "jpeg")
+  }
+
+  @Test("the result is not larger than the JPEG of the same quality", arguments: ["photo-420.jpg", "photo.png", "gray.png"])
+  func isSmallest(name: String) throws {
+    let jpeg = try process(
+      Fixture.bytes(name), ProcessingConfiguration(compressionQuality: 0.8, preferredFormat: .jpeg, alwaysEncode: true))
+    let report = try run(Fixture.bytes(name), accept: "jpeg,png,webp,avif,jxl").report
+    #expect(report.outputByteCount <= jpeg.report.outputByteCount * 103 / 100, "\(report.formatTrials)")
+  }
+
+  @Test("an image that needs no choice is streamed", arguments: ["png", "webp"])
+  func single(format: String) throws {
+    let report = try run(Fixture.bytes("photo.png"), accept: format).report
+    #expect(report.output.format == format && report.formatTrials.isEmpty)
+  }
+
+  @Test("a similarity lowers the score at which formats are compared")
+  func similarity() throws {
+    let (low, high) = (60.0, 80.0)
+    let reports = try [low, high].map { score in
+      try run(Fixture.bytes("photo-420.jpg")) {
+        $0.targetSimilarity = score
+        $0.compressionQuality = 1
+      }.report
+    }
+    #expect(reports[0].outputByteCount < reports[1].outputByteCount)
+    for (report, score) in zip(reports, [low, high]) { #expect(try #require(report.similarity) >= score) }
+  }
+
+  @Test("a size limit applies to the chosen format")
+  func sizeLimit() throws {
+    let (bytes, report) = try run(Fixture.bytes("photo.png"), accept: "jpeg,webp") { $0.maxBytes = 3000 }
+    #expect(bytes.count <= 3000 && report.compressionQuality != nil)
+  }
+
+  @Test("an animation gets the first accepted format that stores frames")
+  func animation() throws {
+    let file = Fixture.bytes("animated-transparent.gif")
+    for (accept, format) in [("jpeg,webp,gif", "webp"), ("jpeg,gif", "gif"), ("jpeg,png", "png")] {
+      let report = try run(file, accept: accept) { $0.maxFrames = 0 }.report
+      #expect(report.output.format == format && report.output.frameCount > 1)
+    }
+  }
+
+  @Test("the plan has no format before the rows are known")
+  func plan() throws {
+    var reader = ImageReader(limits: ImageLimits())
+    _ = try reader.push(Fixture.bytes("photo.png").span.bytes, isLast: true)
+    let plan = try reader.plan(ProcessingConfiguration(preferredFormat: .auto))
+    #expect(plan.outputInfo.format.isEmpty && plan.fileExtensions == ["jpg", "png", "webp"])
+  }
+
+  @Test("the working set covers all trials", arguments: fixtures, accepted)
+  func workingSet(name: String, accept: String) throws {
+    for width in [200, 900] {
+      let configuration = ProcessingConfiguration(
+        maxWidth: width, compressionQuality: 0.8, preferredFormat: .auto, allowUpscale: true,
+        accept: try AcceptedFormats(text: accept, field: "accept"))
+      var reader = ImageReader(limits: ImageLimits())
+      #expect(try reader.push(Fixture.bytes(name).span.bytes, isLast: true).isComplete)
+      let estimate = try reader.plan(configuration).workingSetByteCount
+      let report = try process(Fixture.bytes(name), configuration).report
+      #expect(report.peakMemoryByteCount <= estimate, "\(width)")
+    }
+  }
+
+  @Test("without memory for the rows, the result is a JPEG, or a PNG with alpha, with a warning")
+  func fallback() throws {
+    for (name, format) in [("photo.png", "jpeg"), ("alpha.png", "png")] {
+      let plain = ProcessingConfiguration(compressionQuality: 0.8, preferredFormat: format == "png" ? .png : .jpeg)
+      var reader = ImageReader(limits: ImageLimits())
+      _ = try reader.push(Fixture.bytes(name).span.bytes, isLast: true)
+      let limits = ImageLimits(memory: Int(try reader.plan(plain).workingSetByteCount) + 1000)
+      var configuration = plain
+      configuration.preferredFormat = .auto
+      let report = try process(Fixture.bytes(name), configuration, limits: limits).report
+      #expect(report.output.format == format)
+      #expect(report.messages.contains { $0.hasPrefix("the result is \(format) instead of auto") })
+    }
+  }
+
+  @Test("the efforts of formats follow from the effort of the choice, unless they are set")
+  func effort() throws {
+    let sizes = try [AutoEffort.low, .high].map { effort in
+      try run(Fixture.bytes("photo-420.jpg"), accept: "jpeg,webp") {
+        $0.autoEffort = effort
+        $0.compressionQuality = 0.5
+      }.report.formatTrials.first { $0.format == "webp" }?.estimatedByteCount ?? 0
+    }
+    #expect(sizes[1] < sizes[0])
+    let fixed = try run(Fixture.bytes("photo-420.jpg"), accept: "jpeg,webp") {
+      $0.autoEffort = .high
+      $0.compressionQuality = 0.5
+      $0.webp = WebPOptions(method: 2)
+    }.report
+    #expect(fixed.formatTrials.first { $0.format == "webp" }?.estimatedByteCount == sizes[0])
+  }
+
+  @Test(
+    "lists of formats and Accept headers are read",
+    arguments: [
+      ("avif,webp", "webp,avif"), ("JPG, image/png", "jpeg,png"), ("image/avif,image/webp,*/*;q=0.8", "jpeg,png,webp,avif"),
+      ("image/webp;q=0,image/apng,image/*", "jpeg,png"), ("text/html,application/xml;q=0.9", "jpeg,png"),
+      ("", "jpeg,png"), ("image/svg+xml , image/jxl ; q=0.5", "jxl"),
+    ])
+  func reads(text: String, formats: String) throws {
+    #expect(try AcceptedFormats(text: text, field: "accept").fieldValue == .word(formats))
+  }
+
+  @Test("a name that is no format is an error that names the field", arguments: ["bmp", "webp,auto", "original"])
+  func rejects(text: String) throws {
+    let error = #expect(throws: FieldError.self) { try AcceptedFormats(text: text, field: "accept") }
+    #expect(error?.field == "accept" && error?.message.contains("webp") ?? false)
+  }
+}
