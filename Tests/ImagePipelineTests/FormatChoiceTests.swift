@@ -48,7 +48,8 @@ struct FormatChoiceTests {
     #expect(try run(Fixture.bytes("alpha.png"), accept: "jpeg").report.output.format == "jpeg")
   }
 
-  @Test("the result is not larger than the JPEG of the same quality", arguments: ["photo-420.jpg", "photo.png", "gray.png"])
+  @Test(
+    "the result is not larger than the JPEG of the same quality", arguments: ["photo-420.jpg", "photo.png", "gray.png"])
   func isSmallest(name: String) throws {
     let jpeg = try process(
       Fixture.bytes(name), ProcessingConfiguration(compressionQuality: 0.8, preferredFormat: .jpeg, alwaysEncode: true))
@@ -147,7 +148,8 @@ struct FormatChoiceTests {
   @Test(
     "lists of formats and Accept headers are read",
     arguments: [
-      ("avif,webp", "webp,avif"), ("JPG, image/png", "jpeg,png"), ("image/avif,image/webp,*/*;q=0.8", "jpeg,png,webp,avif"),
+      ("avif,webp", "webp,avif"), ("JPG, image/png", "jpeg,png"),
+      ("image/avif,image/webp,*/*;q=0.8", "jpeg,png,webp,avif"),
       ("image/webp;q=0,image/apng,image/*", "jpeg,png"), ("text/html,application/xml;q=0.9", "jpeg,png"),
       ("", "jpeg,png"), ("image/svg+xml , image/jxl ; q=0.5", "jxl"),
     ])

@@ -109,14 +109,26 @@ struct SimilaritySearch {
     _ above: (quality: Int, score: Double), _ below: (quality: Int, score: Double), trialsLeft: Int
   ) -> Int? {
     guard above.score >= target.score + enough else { return nil }
-    let steps = scale.coarseness(below.quality) - scale.coarseness(above.quality)
-    let slope = (distance(below.score) - distance(above.score)) / steps
-    var next = quality(
-      from: above.quality, distance: (distance(target.score) - distance(above.score)) / slope * QualityScale.usualSlope)
+    var next = interpolated(above, below)
     // The line can err in the same direction repeatedly.
     if run >= 2 { next = min(next, (next + middle) / 2) }
     if run <= -2 { next = max(next, (next + middle + 1) / 2) }
     return searchable(next, trialsLeft: trialsLeft)
+  }
+
+  /// The quality at which the score is probably that of the target, as far as it lies between those that are known to be
+  /// too low and higher than needed; `nil` if there is no such quality.
+  var expected: Int? {
+    guard lowest <= highest, let near = above ?? below else { return nil }
+    if let above, let below { return interpolated(above, below) }
+    return quality(from: near.quality, distance: distance(target.score) - distance(near.score))
+  }
+
+  private func interpolated(_ above: (quality: Int, score: Double), _ below: (quality: Int, score: Double)) -> Int {
+    let steps = scale.coarseness(below.quality) - scale.coarseness(above.quality)
+    let slope = (distance(below.score) - distance(above.score)) / steps
+    return quality(
+      from: above.quality, distance: (distance(target.score) - distance(above.score)) / slope * QualityScale.usualSlope)
   }
 
   /// Returns the quality nearest to `quality` for which bisection can search either part with the trials that are left.

@@ -30,10 +30,13 @@ struct FormatChoice: Sendable, Hashable {
 
   /// Creates the choice that a configuration requests; returns `nil` if there is nothing to choose.
   /// - Parameters:
+  ///   - configuration: The configuration of the result.
+  ///   - header: The header of the image.
   ///   - formats: The formats that the result can have.
   ///   - outputSize: The size of the result in pixels.
   ///   - colorFormat: The pixel format of the rows, with all colors.
   ///   - isGray: Whether the rows are gray.
+  /// - Throws: The errors of `Plan.encoder`.
   init?(
     _ configuration: ProcessingConfiguration, header: ImageHeader, formats: [ImageFormat], outputSize: PixelSize,
     colorFormat: PixelFormat, isGray: Bool

@@ -13,7 +13,7 @@ struct ImageSample {
   /// The maximum number of tiles.
   private static let maxCount = 32
   /// The number of pixels of an image for each one in its tiles, about, and the minimum.
-  private static let ratios = (usual: 8, min: 4)
+  private static let ratios = (usual: 8, min: 2)
 
   /// The tiles in one image, or the image itself if it is small.
   let image: BufferedImage

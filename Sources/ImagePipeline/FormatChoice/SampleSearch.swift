@@ -3,12 +3,13 @@ internal import ImageCodecs
 /// Predicts the format and the quality of a result from trials of a sample.
 struct SampleSearch {
   /// The maximum number of trials in the format whose quality is predicted.
-  private static let maxTrials = 4
+  private static let maxTrials = 3
   /// By how much the predicted quality aims above a target, so that most images reach it: scores of samples are a little
   /// higher than those of their images.
   private static let margin = 0.8
-  /// The distance from the score of others that a comparison of formats needs.
-  private static let comparableDistance = 1.5
+  /// The maximum distance of the scores of two formats whose sizes are compared, if the sizes differ by less than a factor,
+  /// and otherwise.
+  private static let comparable = (near: 1.5, factor: 1.2, far: 5.0)
   /// The maximum size of the PNG of a drawing, of which lossless WebP is tried, too: compared with the smallest lossy
   /// result, or in bytes per pixel.
   private static let drawing = (ratio: 2.0, density: 0.125)
@@ -85,29 +86,44 @@ struct SampleSearch {
       let quality = candidate.format.equivalentQuality(
         choice.reference == nil ? candidate.quality : reference.options.quality)
       let trial = try encode(limit.options(candidate, quality: quality))
-      trials.append(try refine(trial, target: target, limit, distance: Self.comparableDistance))
+      trials.append(try refine(trial, target: target, limit, rival: size(of: reference, at: target.score)))
     }
     return trials
   }
 
   /// Lowers or raises the quality of a lossy trial until it is about the lowest that reaches a target.
-  /// - `distance`: The distance from the target that suffices.
+  /// - `rival`: The size in bytes with which the trial's is compared, if that is all it is for.
   private func refine(
-    _ first: Trial, target: SimilarityTarget, _ limit: ByteLimit, distance: Double = 0
+    _ first: Trial, target: SimilarityTarget, _ limit: ByteLimit, rival: Double? = nil
   ) throws(PipelineError) -> Trial {
     guard let curve = first.options.format.traits.output?.sizeCurve, first.score != nil else { return first }
     let scale = QualityScale(curve: curve, isFine: true)
     var search = SimilaritySearch(scale: scale, target: target, limit: .max, floor: scale.step(1))
-    var (best, last) = (first, first)
-    for _ in 1..<Self.maxTrials where abs((best.score ?? 100) - target.score) > distance {
-      search.note(quality: scale.step(last.options), byteCount: last.byteCount, score: last.score)
-      guard let step = search.next else { break }
-      last = try encode(scale.options(first.options, step: step, limit: limit))
-      let (reached, before) = (last.score ?? 100, best.score ?? 100)
-      let isBetter = min(reached, before) >= target.score ? last.byteCount < best.byteCount : reached > before
-      if isBetter { best = last }
+    func note(_ trial: Trial) {
+      search.note(quality: scale.step(trial.options), byteCount: trial.byteCount, score: trial.score)
     }
-    return best
+    note(first)
+    var best = first
+    for _ in 1..<Self.maxTrials where !isComparable(best, rival, at: target.score) {
+      guard let step = search.expected else { return best }
+      let trial = try encode(scale.options(first.options, step: step, limit: limit))
+      note(trial)
+      let (reached, before) = (trial.score ?? 100, best.score ?? 100)
+      let isBetter = min(reached, before) >= target.score ? trial.byteCount < best.byteCount : reached > before
+      if isBetter { best = trial }
+    }
+    // What would be tried next is a better prediction than what was tried.
+    guard rival == nil, let step = search.expected else { return best }
+    return Trial(
+      options: scale.options(first.options, step: step, limit: limit), byteCount: best.byteCount, score: best.score)
+  }
+
+  /// Whether the sizes of a trial and its rival can be compared, although their scores differ.
+  private func isComparable(_ trial: Trial, _ rival: Double?, at score: Double) -> Bool {
+    guard let rival else { return false }
+    let factor = size(of: trial, at: score) / rival
+    let isClose = (1 / Self.comparable.factor...Self.comparable.factor).contains(factor)
+    return abs((trial.score ?? 100) - score) <= (isClose ? Self.comparable.near : Self.comparable.far)
   }
 
   /// Encodes the sample, and measures its similarity if it is lossy.

@@ -80,7 +80,9 @@ final class BufferedImage {
   ///   - options: The options of the encoder; they may differ from those of this image in format, quality and chroma, and may
   ///     need rows in color of a gray image.
   ///   - buffer: The buffer for the output of the encoder.
+  ///   - allowance: Checked for each row of MCUs.
   ///   - output: Called with compressed bytes, which are valid only during the call.
+  /// - Throws: `limitExceeded`, `cancelled`.
   func encode(
     _ options: EncoderOptions, _ buffer: PixelBuffer, _ allowance: WorkAllowance,
     output: (RawSpan) throws(PipelineError) -> Void
