@@ -25,7 +25,7 @@ package struct CodecLimits: Sendable, Hashable {
 
   /// Whether decoders keep EXIF, XMP and IPTC.
   ///
-  /// A WebP with XMP, which follows the image, is then buffered.
+  /// A WebP with XMP, which follows the image, and an animated WebP are then buffered.
   package var keepsMetadata = false
 
   package init(maxPixels: UInt64, maxBufferedPixels: UInt64, maxScans: UInt32, spill: SpillDirectory? = nil) {

@@ -83,11 +83,17 @@ package struct Decoder: ~Copyable {
   ///
   /// Call it after the header is complete and before `start`. By default the first frame is decoded alone.
   /// - `first`: the index of the first frame; negative to count from the end.
-  /// - `count`: the maximum number of frames; 0 for all.
+  /// - `count`: the maximum number of frames; 0 for all. Of pages, one is decoded whatever it is.
   /// - Throws: `unsupported` if only the first frame can be decoded, `noFrame` if there is no frame at `first`.
   package mutating func selectFrames(first: Int, count: Int) throws(CodecError) {
     try check(ccodecs_decoder_select_frames(handle, Int64(first), UInt32(clamping: count)))
   }
+
+  /// Makes the decoder buffer the whole file: `readHeader` continues until it is complete.
+  ///
+  /// Call it after the header is complete and before `start`, if the header has `canBufferInput`. The frames must be
+  /// selected again.
+  package mutating func bufferInput() throws(CodecError) { try check(ccodecs_decoder_buffer_input(handle)) }
 
   private var rights: [UInt8] {
     [UInt8](unsafeUninitializedCapacity: Int(CCODECS_MAX_COPYRIGHT_BYTES)) { buffer, count in

@@ -2,7 +2,7 @@
 ///
 /// A caller that knows the whole file counts them, to find a frame from the end. Nothing here reads beyond the bounds of
 /// the untrusted file.
-package enum GIFFrames {
+enum GIFFrames {
   private static let (introducer, descriptor, trailer) = (UInt8(0x21), UInt8(0x2C), UInt8(0x3B))
 
   /// Returns the number of frames of a file, by the sizes of its blocks.
@@ -10,7 +10,7 @@ package enum GIFFrames {
   /// Source: GIF89a.
   /// - Parameter read: Returns bytes of the file at an offset; fewer at its end.
   /// - Returns: `nil` if the file is no GIF, or ends before its trailer.
-  package static func count(_ read: (_ offset: Int, _ byteCount: Int) -> [UInt8]) -> Int? {
+  static func count(_ read: (_ offset: Int, _ byteCount: Int) -> [UInt8]) -> Int? {
     let screen = read(0, 13)
     guard screen.count == 13, screen.starts(with: "GIF87a".utf8) || screen.starts(with: "GIF89a".utf8) else {
       return nil
@@ -33,11 +33,6 @@ package enum GIFFrames {
       }
     }
     return nil
-  }
-
-  /// Returns the number of frames of a file in memory.
-  package static func count(in file: RawSpan) -> Int? {
-    file.withUnsafeBytes { bytes in count { [UInt8](bytes.dropFirst($0).prefix($1)) } }
   }
 
   /// Returns the offset behind the sub-blocks at `place`.

@@ -59,6 +59,8 @@ package struct ImageHeader: Sendable, Hashable {
   package var buffersInput: Bool
   /// Whether the decoder buffers the whole decoded image before it returns the first row.
   package var buffersBitmap: Bool
+  /// Whether the decoder buffers a part of the file only, unless `Decoder.bufferInput` makes it buffer the whole file.
+  package var canBufferInput: Bool
   /// Whether nothing is decoded before the whole file has arrived, and then the whole image at once.
   package var isDecodedWhole: Bool { buffersInput && buffersBitmap }
   /// The color model of the file's samples.
@@ -81,6 +83,8 @@ package struct ImageHeader: Sendable, Hashable {
   package var playCount: Int
   /// Whether frames other than the first can be decoded.
   package var hasFrames: Bool
+  /// Whether any one of the pages or pictures of the file, which `frameCount` counts, can be decoded.
+  package var hasPages: Bool
   /// The warnings so far.
   package var warnings: [Warning]
   /// Whether the header is damaged and can only be used if damage is tolerated.
@@ -115,10 +119,12 @@ extension ImageHeader {
     isProgressive = handle.is_progressive
     buffersInput = handle.buffers_input
     buffersBitmap = handle.buffers_bitmap
+    canBufferInput = handle.can_buffer_input
     colorSpace = ColorSpace(handle.color_space)
     frameCount = Int(handle.frame_count)
     playCount = Int(handle.play_count)
     hasFrames = handle.has_frames
+    hasPages = handle.has_pages
     warnings = Warning.all(handle.warnings)
     isDamaged = handle.is_damaged
     damagedRow = handle.warnings & UInt32(CCODECS_WARNING_TOLERATED) != 0 ? Int(handle.damaged_row) : nil

@@ -9,6 +9,9 @@ package struct Rewriter: ~Copyable {
   package struct Survey: Sendable, Hashable {
     /// Whether the image can be copied (passthrough).
     package var canCopy: Bool
+    /// Whether it may be copied once the decoder has buffered the whole file; the other properties are then those of its
+    /// beginning.
+    package var mayCopyWhole: Bool
     /// Whether the compression is lossless: PNG and lossless WebP.
     package var isLossless: Bool
     /// Whether a JPEG's chroma planes have more than half of luma's columns or rows.
@@ -61,7 +64,8 @@ package struct Rewriter: ~Copyable {
     var survey = ccodecs_survey()
     decoder.withHandle { ccodecs_rewriter_survey(handle, $0, &survey) }
     return Survey(
-      canCopy: survey.can_copy, isLossless: survey.is_lossless, hasFineChroma: survey.has_fine_chroma,
+      canCopy: survey.can_copy, mayCopyWhole: survey.may_copy_whole, isLossless: survey.is_lossless,
+      hasFineChroma: survey.has_fine_chroma,
       quality: Int(survey.quality),
       turns: Set(Orientation.allCases.filter { survey.turns >> $0.rawValue & 1 != 0 }))
   }

@@ -77,10 +77,26 @@ static uint8_t pick_scale(const ccodecs_decoder *decoder, uint32_t seed) {
 /// Selects all frames of half of the animations, and others of a quarter. A selection that the decoder refuses is a
 /// failure, after which start fails, too.
 static void select_frames(ccodecs_decoder *decoder, uint32_t seed) {
-  if (ccodecs_decoder_header(decoder)->has_frames && seed % 4 > 0) {
+  const ccodecs_header *header = ccodecs_decoder_header(decoder);
+  if ((header->has_frames || header->has_pages) && seed % 4 > 0) {
     const bool is_all = seed % 4 < 3;
     ccodecs_decoder_select_frames(decoder, is_all ? 0 : (int64_t)(seed >> 2 & 3) - 1, is_all ? 0 : 1 + (seed >> 4 & 1));
   }
+}
+
+/// Reads the header, of some files a second time after it has asked for all of their bytes.
+static ccodecs_status read_header(ccodecs_decoder *decoder, feed *f, bool buffers_input) {
+  ccodecs_status status;
+  while ((status = ccodecs_decoder_read_header(decoder, &f->input)) == CCODECS_NEEDS_INPUT) {
+    feed_more(f);
+  }
+  if (status == CCODECS_OK && buffers_input && ccodecs_decoder_header(decoder)->can_buffer_input) {
+    check(ccodecs_decoder_buffer_input(decoder) == CCODECS_OK, "a file can be buffered");
+    while ((status = ccodecs_decoder_read_header(decoder, &f->input)) == CCODECS_NEEDS_INPUT) {
+      feed_more(f);
+    }
+  }
+  return status;
 }
 
 /// Reads every byte of the metadata.
@@ -170,10 +186,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count) {
       ccodecs_decoder_create(FUZZ_FORMAT, &limits, &budget, &decoder) == CCODECS_OK,
       "the decoder that is tested exists");
   next_window(&f);
-  ccodecs_status status;
-  while ((status = ccodecs_decoder_read_header(decoder, &f.input)) == CCODECS_NEEDS_INPUT) {
-    feed_more(&f);
-  }
+  const ccodecs_status status = read_header(decoder, &f, (seed >> 28 & 1) != 0);
   if (status == CCODECS_OK) {
     const ccodecs_header *header = ccodecs_decoder_header(decoder);
     check(header->width > 0 && header->height > 0, "an image has a size");

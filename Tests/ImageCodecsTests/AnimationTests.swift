@@ -72,51 +72,13 @@ struct AnimationTests {
     }
   }
 
-  /// Encodes frames of RGBA with one duration each, in hundredths of a second.
-  /// - `quality`: That of a lossy WebP; `nil` for a lossless one.
-  private func encoded(
-    _ frames: [[UInt8]], durations: [Int], width: Int, height: Int, as format: ImageFormat, quality: Int? = nil
-  ) throws -> (bytes: [UInt8], frameCount: Int) {
-    var options = EncoderOptions(
-      format: format, width: width, height: height, pixelFormat: .rgba8, quality: quality ?? 100)
-    options.webp.isLossless = quality == nil
-    options.hasFrames = true
-    let budget = ImageBudget(limit: Int(try options.estimatedByteCount()))
-    var encoder = try Encoder(options: options, budget: budget)
-    // Frames come from decoders alone.
-    let sample = GIFFrame(width: 1, height: 1, indices: [0])
-    let source = GIFAnimation(
-      width: 1, height: 1,
-      frames: durations.map { duration in
-        var frame = sample
-        frame.delay = duration
-        return frame
-      }, repeatCount: 6)
-    let described = try Pixels.decode(source.bytes, frames: (0, 0)).frames
-    for (frame, pixels) in zip(described, frames) {
-      try encoder.beginFrame(frame)
-      let rows = try rowBuffer(pixels, rowByteCount: width * 4)
-      try encoder.write(Strip(format: .rgba8, rows: rows.rows(count: height)))
-      try encoder.endFrame()
-    }
-    try encoder.finish()
-    let buffer = try PixelBuffer(byteCount: 1000, budget: ImageBudget(limit: 4096))
-    var bytes: [UInt8] = []
-    while true {
-      let count = try encoder.read(into: buffer)
-      if count == 0 { break }
-      buffer.withBytes(count) { bytes.append($0) }
-    }
-    return (bytes, encoder.storedFrameCount)
-  }
-
   @Test("an APNG has the frames, durations and plays that it was written with", arguments: 0..<20 as Range<UInt64>)
   func apng(seed: UInt64) throws {
     var generator = SeededGenerator(seed: seed)
     let animation = GIFAnimation.random(&generator, frameCount: Int.random(in: 2...5, using: &generator))
     let frames = animation.composed
     let durations = frames.map { _ in [0, 1, 9, 65_535].randomElement(using: &generator)! }
-    let (bytes, frameCount) = try encoded(
+    let (bytes, frameCount) = try encodedAnimation(
       frames, durations: durations, width: animation.width, height: animation.height, as: .png)
     for windowByteCount in [1, 7, Int.max] {
       let pixels = try Pixels.decode(bytes, windowByteCount: windowByteCount, frames: (0, 0))
@@ -133,12 +95,12 @@ struct AnimationTests {
   @Test("equal frames become one that lasts longer, unless one lasts at most 10 ms", arguments: [ImageFormat.png])
   func equalFrames(format: ImageFormat) throws {
     let (one, other) = ([UInt8](repeating: 255, count: 16), [UInt8](repeating: 128, count: 16))
-    let (bytes, frameCount) = try encoded(
+    let (bytes, frameCount) = try encodedAnimation(
       [one, one, other, other, other], durations: [5, 6, 1, 1, 7], width: 2, height: 2, as: format)
     #expect(frameCount == 4)
     let pixels = try Pixels.decode(bytes, frames: (0, 0))
     #expect(pixels.frames.map(\.duration) == [11, 1, 1, 7] && pixels.frameBytes == [one, other, other, other])
-    let (still, count) = try encoded([one, one], durations: [5, 6], width: 2, height: 2, as: format)
+    let (still, count) = try encodedAnimation([one, one], durations: [5, 6], width: 2, height: 2, as: format)
     #expect(count == 1 && !still.contains([UInt8]("acTL".utf8)))
     #expect(try Pixels.decode(still, frames: (0, 0)).frameBytes == [one])
   }
@@ -160,7 +122,7 @@ struct AnimationTests {
       frame.replaceSubrange(frame.count - 4..<frame.count, with: [1, UInt8(index), 3, alpha])
       return frame
     }
-    let (bytes, count) = try encoded(frames, durations: [5, 5, 5, 5], width: 60, height: 40, as: .webp)
+    let (bytes, count) = try encodedAnimation(frames, durations: [5, 5, 5, 5], width: 60, height: 40, as: .webp)
     #expect(try count == 4 && Pixels.decode(bytes, frames: (0, 0)).frameBytes == frames)
     // Blending would show what is below a new pixel that is not opaque.
     #expect(flags(bytes) == (alpha == 255 ? [2, 0, 0, 0] : [2, 2, 2, 2]))
@@ -180,7 +142,7 @@ struct AnimationTests {
       }
     }
     let durations = frames.map { _ in 4 }
-    let (bytes, _) = try encoded(
+    let (bytes, _) = try encodedAnimation(
       frames, durations: durations, width: width, height: height, as: .webp, quality: quality)
     let found = try Pixels.decode(bytes, frames: (0, 0)).frameBytes
     try #require(found.count == frames.count)

@@ -223,6 +223,34 @@ struct AnimationPipelineTests {
     for (ours, theirs) in zip(after.mean, before.mean) { #expect(abs(ours - theirs) < 1) }
   }
 
+  @Test("a WebP to GIF leaves before half of it arrived, unless the file may be passed through")
+  func streamedWebP() throws {
+    let noise = noiseSamples(1600).map { $0 & 7 }
+    let frames = (0..<20).map { index in
+      var frame = GIFFrame(width: 40, height: 40, indices: noise)
+      frame.indices[index] ^= 1
+      return frame
+    }
+    let gif = GIFAnimation(width: 40, height: 40, frames: frames).bytes
+    let webp = WebPOptions(isLossless: true)
+    let bytes = try process(gif, ProcessingConfiguration(preferredFormat: .webp, maxFrames: 0, webp: webp)).bytes
+    for (format, isStreamed) in [(OutputFormat.gif, true), (.original, false)] {
+      var reader = ImageReader(limits: ImageLimits())
+      let configuration = ProcessingConfiguration(preferredFormat: format, maxFrames: 0)
+      reader.configurations = [configuration]
+      let half = bytes.span.bytes.extracting(0..<bytes.count / 2)
+      let progress = try reader.push(half.extracting(first: 900), isLast: false)
+      #expect(progress.isComplete == isStreamed)
+      guard isStreamed else { continue }
+      let plan = try reader.plan(configuration)
+      var route = try ImageRoute(reader, plan: plan, cancellation: Cancellation())
+      var count = 0
+      let rest = half.extracting(droppingFirst: progress.consumedByteCount)
+      _ = try route.push(rest, isLast: false) { count += $0.byteCount }
+      #expect(count > 500)
+    }
+  }
+
   @Test("a GIF's first bytes leave before half of its animation arrived")
   func streamedGIF() throws {
     let noise = noiseSamples(1600).map { $0 & 7 }

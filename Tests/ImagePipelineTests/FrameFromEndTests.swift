@@ -32,4 +32,31 @@ struct FrameFromEndTests {
     }
     #expect(unknown?.code == .unservedField && unknown?.field == "frame_index")
   }
+
+  @Test("a frame of a WebP counts from the end, whether its frames are counted or it is buffered")
+  func fromTheEndOfWebP() throws {
+    var generator = SeededGenerator(seed: 2)
+    let gif = GIFAnimation.random(&generator, frameCount: 5).bytes
+    let lossless = WebPOptions(isLossless: true)
+    let file = try process(gif, ProcessingConfiguration(preferredFormat: .webp, maxFrames: 0, webp: lossless)).bytes
+    let count = try Pixels.decode(file, frames: (0, 0)).frames.count
+    #expect(count > 3 && ImageReader.frameCount(of: file.span.bytes) == count)
+    for length in 0..<file.count {
+      #expect(ImageReader.frameCount(of: file.span.bytes.extracting(first: length)) == nil)
+    }
+    for windowByteCount in [50, Int.max] {
+      func frame(_ index: Int, counted: Int?) throws(PipelineError) -> [UInt8] {
+        let configuration = ProcessingConfiguration(preferredFormat: .png, frameIndex: FrameIndex(index))
+        return try process(file, configuration, windowByteCount: windowByteCount, countedFrames: counted).bytes
+      }
+      for index in 1...count {
+        let expected = try frame(count - index, counted: nil)
+        #expect(try frame(-index, counted: nil) == expected && frame(-index, counted: count) == expected)
+      }
+      for counted in [nil, count] {
+        let error = #expect(throws: PipelineError.self) { _ = try frame(-count - 1, counted: counted) }
+        #expect(error?.code == .invalidField && error?.field == "frame_index")
+      }
+    }
+  }
 }

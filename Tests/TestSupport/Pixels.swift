@@ -153,9 +153,11 @@ package struct Windows {
 package func process(
   _ bytes: [UInt8], _ configuration: ProcessingConfiguration, windowByteCount: Int = .max,
   limits: ImageLimits = ImageLimits(), cancellation: Cancellation = Cancellation(),
-  tracing: TraceTarget = TraceTarget()
+  tracing: TraceTarget = TraceTarget(), countedFrames: Int? = nil
 ) throws(PipelineError) -> (bytes: [UInt8], report: ProcessingReport) {
   var reader = ImageReader(limits: limits, keepsMetadata: configuration.readsMetadata)
+  reader.configurations = [configuration]
+  reader.countedFrames = countedFrames
   var windows = Windows(bytes: bytes, windowByteCount: windowByteCount)
   try reader.readHeader(&windows)
   let plan = try reader.plan(configuration)
@@ -184,6 +186,7 @@ package func process(
   tracing: TraceTarget = TraceTarget()
 ) throws(PipelineError) -> (plan: ImagePlan, results: [RenditionResult]) {
   var reader = ImageReader(limits: limits)
+  reader.configurations = configurations
   var windows = Windows(bytes: bytes, windowByteCount: windowByteCount)
   try reader.readHeader(&windows)
   let plan = try reader.plan(configurations)

@@ -137,6 +137,23 @@ bool ccodecs_decoder_selects_all(const ccodecs_decoder *decoder) {
   return decoder->header.has_frames && decoder->first_frame == 0 && decoder->selected_frames == 0;
 }
 
+ccodecs_status ccodecs_decoder_choose_page(ccodecs_decoder *decoder, int64_t first) {
+  const uint32_t count = decoder->header.frame_count;
+  const int64_t index = first < 0 ? first + count : first;
+  if (index < 0 || index >= count) {
+    decoder->first_frame = (uint32_t)(first < 0 ? -first : first);
+    return ccodecs_decoder_lack_frame(decoder);
+  }
+  decoder->first_frame = (uint32_t)index;
+  decoder->selected_frames = 1;
+  return CCODECS_OK;
+}
+
+ccodecs_status ccodecs_decoder_refuse_selection(ccodecs_decoder *decoder) {
+  return ccodecs_decoder_fail(
+      decoder, CCODECS_UNSUPPORTED, "frames other than the first are not decoded of this format");
+}
+
 ccodecs_status ccodecs_decoder_lack_frame(ccodecs_decoder *decoder) {
   return ccodecs_decoder_fail(
       decoder, CCODECS_NO_FRAME, "frame_index is %u, but the image has %u frames", decoder->first_frame,
@@ -332,13 +349,29 @@ ccodecs_status ccodecs_decoder_select_frames(ccodecs_decoder *decoder, int64_t f
   }
   if (decoder->methods->select_frames == NULL) {
     const bool is_only = first == 0 && (count == 1 || decoder->header.frame_count == 1);
-    status = is_only ? CCODECS_OK
-                     : ccodecs_decoder_fail(
-                           decoder, CCODECS_UNSUPPORTED, "frames other than the first are not decoded of this format");
-    return status;
+    return is_only ? CCODECS_OK : ccodecs_decoder_refuse_selection(decoder);
   }
   status = decoder->methods->select_frames(decoder, first, count);
-  return leave(decoder, status == CCODECS_OK ? ccodecs_decoder_check_limits(decoder) : status);
+  status = status == CCODECS_OK ? ccodecs_decoder_check_limits(decoder) : status;
+  return leave(decoder, status == CCODECS_OK && decoder->header.has_pages ? settle_profile(decoder) : status);
+}
+
+ccodecs_status ccodecs_decoder_buffer_input(ccodecs_decoder *decoder) {
+  const ccodecs_status status = enter(decoder, CCODECS_STATE_READY);
+  if (status != CCODECS_OK) {
+    return status;
+  }
+  if (!decoder->header.can_buffer_input) {
+    return ccodecs_decoder_fail(decoder, CCODECS_MISUSE, "the decoder cannot buffer the file");
+  }
+  decoder->must_buffer_input = true;
+  decoder->header.can_buffer_input = false;
+  decoder->header.warnings = 0;
+  decoder->first_frame = 0;
+  decoder->selected_frames = 1;
+  ccodecs_bytes_free(&decoder->profile, decoder->budget);
+  decoder->state = CCODECS_STATE_HEADER;
+  return CCODECS_OK;
 }
 
 void ccodecs_decoder_set_orientation(ccodecs_decoder *decoder, uint8_t orientation) {

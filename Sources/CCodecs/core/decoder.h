@@ -56,6 +56,7 @@ struct ccodecs_decoder {
   bool is_whole;            ///< The window that completed the header also contained the end of the file.
   size_t rest_bytes;        ///< Bytes that were left in that window.
   ccodecs_frame frame;      ///< The frame of the returned rows.
+  bool must_buffer_input;   ///< As ccodecs_decoder_buffer_input asks.
   uint32_t first_frame;     ///< Index of the first selected frame; resolved by select_frames if it counts from the end.
   uint32_t selected_frames; ///< Number of selected frames; 0 for all.
   uint32_t counted_frames;  ///< Frames begun, including those that are composed and not returned.
@@ -98,6 +99,13 @@ ccodecs_status ccodecs_decoder_count_frame(ccodecs_decoder *decoder, uint64_t pi
 
 /// Returns whether all frames of an animation are selected.
 bool ccodecs_decoder_selects_all(const ccodecs_decoder *decoder);
+
+/// Sets first_frame to the index of one of header.frame_count pages, which `first` selects. Returns CCODECS_OK or
+/// records CCODECS_NO_FRAME.
+ccodecs_status ccodecs_decoder_choose_page(ccodecs_decoder *decoder, int64_t first);
+
+/// Records that only the first image of the file is decoded. Returns CCODECS_UNSUPPORTED.
+ccodecs_status ccodecs_decoder_refuse_selection(ccodecs_decoder *decoder);
 
 /// Records that the animation has fewer frames than the selection needs. Returns CCODECS_NO_FRAME.
 ccodecs_status ccodecs_decoder_lack_frame(ccodecs_decoder *decoder);

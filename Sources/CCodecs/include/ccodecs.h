@@ -209,8 +209,8 @@ typedef struct ccodecs_limits {
   /// Whether spill_directory is a socket for processes that cannot create files: it answers each size, a uint64_t, with
   /// the descriptor of a new unnamed file of this size.
   bool spill_is_socket;
-  /// Not a limit: keep EXIF, XMP and IPTC for ccodecs_decoder_metadata. A WebP with XMP, which follows the image, is
-  /// then buffered.
+  /// Not a limit: keep EXIF, XMP and IPTC for ccodecs_decoder_metadata. A WebP with XMP, which follows the image, and
+  /// an animated WebP are then buffered.
   bool keeps_metadata;
 } ccodecs_limits;
 
@@ -276,9 +276,10 @@ typedef struct ccodecs_header {
   uint8_t bit_depth;     ///< Bits per sample as stored.
   bool is_16bit;         ///< Rows have 16 bits per sample: GRAY16, RGB16 or RGBA16.
   bool has_alpha;
-  bool is_progressive; ///< Progressive JPEG or interlaced PNG: no row is final before the last scan or pass.
-  bool buffers_input;  ///< The decoder buffers the whole compressed file before the first row.
-  bool buffers_bitmap; ///< The decoder buffers the whole decoded image before the first row.
+  bool is_progressive;   ///< Progressive JPEG or interlaced PNG: no row is final before the last scan or pass.
+  bool buffers_input;    ///< The decoder buffers the whole compressed file before the first row.
+  bool buffers_bitmap;   ///< The decoder buffers the whole decoded image before the first row.
+  bool can_buffer_input; ///< Only a part of the file is buffered, unless ccodecs_decoder_buffer_input is called.
   ccodecs_color_space color_space;
   uint8_t chroma_across; ///< Luma columns per chroma column of the decoded planes; 0 if unknown.
   uint8_t chroma_down;   ///< Luma rows per chroma row; 0 if unknown.
@@ -287,6 +288,7 @@ typedef struct ccodecs_header {
   uint32_t frame_count; ///< Number of frames; 0 if the bytes read so far do not specify it.
   uint32_t play_count;  ///< How often an animation is played, as far as it is known; 0 for ever.
   bool has_frames;      ///< ccodecs_decoder_select_frames can select others than the first.
+  bool has_pages;       ///< It can select any one of frame_count pages or pictures, which differ in their properties.
   uint32_t warnings;    ///< Bits of CCODECS_WARNING_*; more may be set until CCODECS_DONE.
   /// There are content credentials (C2PA), which no result of this image satisfies. Only set if limits.keeps_metadata.
   bool has_credentials;
@@ -378,11 +380,16 @@ const ccodecs_header *ccodecs_decoder_header(const ccodecs_decoder *decoder);
 
 /// Selects the frames that are returned: `count` frames, or all with 0, from the one at index `first` on; a negative
 /// index counts from the end. The default is the first frame alone, for which a decoder needs the least memory. The
-/// properties of other frames may differ from those of the first, so this updates the header. A selection of other
-/// frames returns CCODECS_UNSUPPORTED if header.has_frames is false, unless the image has only one; CCODECS_NO_FRAME,
-/// here or later, if there is no frame at `first`. Fewer than `count` frames are no error. Legal after read_header and
-/// before start, any number of times.
+/// properties of other frames may differ from those of the first, so this updates the header. With header.has_pages,
+/// one page is returned whatever `count` is. A selection of other frames returns CCODECS_UNSUPPORTED if both has_frames
+/// and has_pages are false, unless the image has only one; CCODECS_NO_FRAME, here or later, if there is no frame at
+/// `first`. Fewer than `count` frames are no error. Legal after read_header and before start, any number of times.
 ccodecs_status ccodecs_decoder_select_frames(ccodecs_decoder *decoder, int64_t first, uint32_t count);
+
+/// Makes a decoder with header.can_buffer_input buffer the whole file, as a frame counted from the end, a picture and a
+/// rewriter need it: read_header continues until it is complete, and counts the frames. Forgets the selected frames.
+/// Legal after read_header and before start.
+ccodecs_status ccodecs_decoder_buffer_input(ccodecs_decoder *decoder);
 
 /// Sets the orientation in the header to one that the caller has found behind the rows of a PNG. The decoder and the
 /// rewriter, which meet it too late, then do not warn. Ignored unless it is 1 to 8. Legal after read_header and before
@@ -679,6 +686,7 @@ typedef struct ccodecs_rewriter ccodecs_rewriter;
 /// The operations that a rewriter supports for an image, and properties of its compression.
 typedef struct ccodecs_survey {
   bool can_copy;        ///< The image can be copied.
+  bool may_copy_whole;  ///< It may be copied once ccodecs_decoder_buffer_input has buffered the whole file.
   bool is_lossless;     ///< The image is a PNG, a GIF or a lossless WebP.
   bool has_fine_chroma; ///< JPEG whose chroma planes have more than half of the luma plane's columns or rows.
   /// The minimum quality, 1 to 100, at which this module's encoder would quantise no more coarsely. It is derived from

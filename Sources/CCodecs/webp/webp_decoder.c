@@ -4,8 +4,8 @@
 // which only a window is backed by memory (row_space.h), whatever the size of the image. A lossy image without alpha is
 // returned as its component planes, converted from BT.601's limited range (VP8, RFC 6386, section 9.2) to full range.
 // Lossless images are buffered by libwebp itself, with four bytes per pixel. The orientation of a WebP is stored after
-// the image, so a file whose header announces EXIF is buffered until it is complete. So is an animation: see
-// webp_frames.c.
+// the image, so a file whose header announces EXIF is buffered until it is complete. An animation is read frame by
+// frame: see webp_frames.c.
 
 #include "webp_decoder.h"
 
@@ -84,8 +84,9 @@ static bool has_beginning(webp_decoder *d) {
   d->is_extended = memcmp(bytes + RIFF_HEADER_BYTES, "VP8X", 4) == 0;
   d->flags = d->is_extended ? bytes[RIFF_HEADER_BYTES + CHUNK_HEADER_BYTES] : 0;
   d->is_animated = (d->flags & FLAG_ANIMATION) != 0;
-  const uint32_t trailing = FLAG_EXIF | (d->base.limits.keeps_metadata ? FLAG_XMP : 0);
-  d->base.header.buffers_input = (d->flags & (FLAG_ANIMATION | trailing)) != 0;
+  const bool keeps_metadata = d->base.limits.keeps_metadata;
+  const uint32_t trailing = FLAG_EXIF | (keeps_metadata ? FLAG_ANIMATION | FLAG_XMP : 0);
+  d->base.header.buffers_input = (d->flags & trailing) != 0 || d->base.must_buffer_input;
   return true;
 }
 
@@ -145,9 +146,10 @@ static VP8StatusCode get_features(webp_decoder *d, bool is_end, WebPBitstreamFea
     return VP8_STATUS_NOT_ENOUGH_DATA;
   }
   const uint8_t *bytes = ccodecs_bytes_start(&d->file);
+  const bool has_start = d->is_animated ? ccodecs_webp_has_frames(d)
+                                        : ccodecs_webp_find_image(bytes, d->file.count, &d->image_at) || is_end;
   const bool is_buffered = d->base.header.buffers_input;
-  const bool has_image = ccodecs_webp_find_image(bytes, d->file.count, &d->image_at);
-  const bool is_there = is_buffered ? d->file.count >= d->file_bytes : has_image || is_end;
+  const bool is_there = is_buffered ? d->file.count >= d->file_bytes : has_start;
   if (!is_there && (is_buffered || d->is_extended)) {
     return VP8_STATUS_NOT_ENOUGH_DATA;
   }
@@ -170,9 +172,10 @@ static ccodecs_status read_header(ccodecs_decoder *base, ccodecs_input *input) {
       return input->is_last ? ccodecs_webp_fail(d, found) : CCODECS_NEEDS_INPUT;
     }
     size_t count = input->count;
-    if (base->header.buffers_input && d->file_bytes > d->file.count && count > d->file_bytes - d->file.count) {
+    const bool may_buffer = base->header.buffers_input || d->is_animated;
+    if (may_buffer && d->file_bytes > d->file.count && count > d->file_bytes - d->file.count) {
       count = (size_t)(d->file_bytes - d->file.count);
-    } else if (base->header.buffers_input && d->file_bytes <= d->file.count) {
+    } else if (may_buffer && d->file_bytes <= d->file.count) {
       return ccodecs_webp_fail(d, VP8_STATUS_NOT_ENOUGH_DATA);
     }
     const ccodecs_status status = append(d, input, count);
@@ -210,7 +213,7 @@ static uint64_t library_charge(const webp_decoder *d) {
   const uint64_t columns = (uint64_t)d->base.header.width * library_bytes_per_column;
   const uint32_t rows = d->base.header.height < window_row_count ? d->base.header.height : window_row_count;
   const uint64_t window = d->is_animated ? 4 * pixels : rows * (uint64_t)d->row_bytes + plane_slack(d);
-  return library_bytes + buffered + columns + window + d->file_bytes;
+  return library_bytes + buffered + columns + window + (d->base.header.can_buffer_input ? 0 : d->file_bytes);
 }
 
 static ccodecs_status estimate(
@@ -315,7 +318,11 @@ static ccodecs_status start(ccodecs_decoder *base, const ccodecs_decode_options 
   }
   d->canvas = ccodecs_allocate(base->budget, d->row_bytes * base->header.height);
   d->planes[0] = (webp_plane){.row_bytes = d->row_bytes, .height = base->header.height};
-  return d->canvas == NULL ? CCODECS_NO_MEMORY : CCODECS_OK;
+  if (d->canvas == NULL) {
+    return CCODECS_NO_MEMORY;
+  }
+  ccodecs_webp_start_frames(d);
+  return CCODECS_OK;
 }
 
 /// Returns the number of bytes to pass to libwebp at a time. libwebp decodes every row that it can, and all of them
@@ -441,7 +448,7 @@ static void give_rows(webp_decoder *d, uint32_t index, uint32_t count, ccodecs_r
 static ccodecs_status read_rows(ccodecs_decoder *base, ccodecs_input *input, ccodecs_rows *rows) {
   webp_decoder *d = (webp_decoder *)base;
   if (d->is_animated && !d->is_complete) {
-    const ccodecs_status status = ccodecs_webp_next_frame(d);
+    const ccodecs_status status = ccodecs_webp_next_frame(d, input);
     if (status != CCODECS_OK) {
       return status;
     }
@@ -449,7 +456,7 @@ static ccodecs_status read_rows(ccodecs_decoder *base, ccodecs_input *input, cco
   pass_used_rows(d);
   while (d->given == d->decoded) {
     if (d->given == base->header.height) {
-      return d->is_animated ? ccodecs_webp_end_frame_rows(d) : CCODECS_DONE;
+      return d->is_animated ? ccodecs_webp_end_frame_rows(d, input) : CCODECS_DONE;
     }
     if (d->is_complete || d->is_lost) {
       return ccodecs_webp_fail(d, VP8_STATUS_BITSTREAM_ERROR);
@@ -505,6 +512,6 @@ ccodecs_decoder *ccodecs_webp_decoder_create(const ccodecs_limits *limits, ccode
   if (d == NULL) {
     return NULL;
   }
-  d->image_at = RIFF_HEADER_BYTES;
+  d->image_at = d->survey_at = RIFF_HEADER_BYTES;
   return &d->base;
 }

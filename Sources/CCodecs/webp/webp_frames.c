@@ -1,4 +1,9 @@
-// Composition of the frames of an animated WebP, which libwebp decodes one by one from the buffered file.
+// Composition of the frames of an animated WebP, which libwebp decodes one by one.
+//
+// The chunks are read as they arrive, and only those of the frame that is decoded are buffered. The whole file is
+// buffered if metadata may follow the frames, if its chunks do not have the usual order, or if
+// ccodecs_decoder_buffer_input asks for it. Either way, `file` contains the bytes from the chunk at `file_at` on, as
+// far as they are buffered, and the rest is in the input.
 //
 // Every frame is returned as the whole canvas. The pixels that are blended are those of libwebp's own animation
 // decoder.
@@ -11,27 +16,64 @@
 
 enum { FRAME_BYTES = 16, FLAG_CLEARED = 1, FLAG_NO_BLENDING = 2 };
 
+/// The offset of a frame's first part in its chunk.
+static const size_t first_part_at = CHUNK_HEADER_BYTES + FRAME_BYTES;
+
+/// Returns the maximum number of bytes of a frame: more than any encoder needs for the pixels of the canvas.
+static uint64_t most_frame_bytes(const webp_decoder *d) {
+  return (uint64_t)d->base.header.width * d->base.header.height * 5 + 65536;
+}
+
+// MARK: Header
+
+bool ccodecs_webp_has_frames(webp_decoder *d) {
+  while (ccodecs_riff_has_chunk(d->file.count, d->survey_at)) {
+    const uint8_t *chunk = ccodecs_bytes_start(&d->file) + d->survey_at;
+    const uint32_t size = ccodecs_riff_body_bytes(chunk);
+    const bool is_frame = ccodecs_riff_is_type(chunk, "ANMF");
+    const bool is_regular = d->has_parameters && (d->has_profile || (d->flags & FLAG_PROFILE) == 0);
+    if (is_frame && !is_regular) {
+      d->base.header.buffers_input = d->base.must_buffer_input = true;
+      return false;
+    }
+    if (is_frame && d->has_first_frame && size + d->survey_at + CHUNK_HEADER_BYTES <= d->file_bytes) {
+      return true;
+    }
+    d->has_first_frame = d->has_first_frame || is_frame;
+    d->has_profile = d->has_profile || ccodecs_riff_is_type(chunk, "ICCP");
+    d->has_parameters = d->has_parameters || ccodecs_riff_is_type(chunk, "ANIM");
+    d->survey_at += (size_t)ccodecs_riff_chunk_bytes(size);
+  }
+  return d->file.count >= d->file_bytes;
+}
+
 void ccodecs_webp_describe_frames(webp_decoder *d) {
   ccodecs_header *header = &d->base.header;
   const uint8_t *file = ccodecs_bytes_start(&d->file);
   uint32_t size;
   const uint8_t *animation = ccodecs_riff_find(file, d->file.count, RIFF_HEADER_BYTES, "ANIM", &size);
-  header->frame_count = ccodecs_webp_count_frames(file, d->file.count);
-  header->warnings |= header->frame_count > 1 ? CCODECS_WARNING_FIRST_FRAME : 0;
-  header->has_frames = header->frame_count > 1;
+  header->can_buffer_input = d->file.count < d->file_bytes;
+  header->buffers_input = !header->can_buffer_input;
+  header->frame_count = header->can_buffer_input ? 0 : ccodecs_webp_count_frames(file, d->file.count);
+  header->has_frames = header->can_buffer_input || header->frame_count > 1;
+  header->warnings |= header->has_frames ? CCODECS_WARNING_FIRST_FRAME : 0;
   header->play_count = animation != NULL && size >= 6 ? ccodecs_le16(animation + 4) : 1;
-  d->frame_at = RIFF_HEADER_BYTES;
 }
 
 ccodecs_status ccodecs_webp_select_frames(ccodecs_decoder *base, int64_t first, uint32_t count) {
+  const bool is_counted = !base->header.can_buffer_input;
   const uint32_t all = base->header.frame_count;
+  if (!is_counted && first < 0) {
+    return ccodecs_decoder_fail(
+        base, CCODECS_UNSUPPORTED, "the frames of a WebP are counted at its end; count from the first one");
+  }
   const int64_t index = first < 0 ? first + all : first;
-  if (index < 0 || (index >= all && index > 0)) {
+  if (index < 0 || (is_counted && index >= all && index > 0)) {
     base->first_frame = (uint32_t)(first < 0 ? -first : first);
     return ccodecs_decoder_lack_frame(base);
   }
   base->first_frame = (uint32_t)index;
-  const bool is_all = index == 0 && (count == 0 || count >= all);
+  const bool is_all = index == 0 && (count == 0 || (is_counted && count >= all));
   base->header.warnings &= ~(uint32_t)CCODECS_WARNING_FIRST_FRAME;
   base->header.warnings |= is_all ? 0u : CCODECS_WARNING_FIRST_FRAME;
   return CCODECS_OK;
@@ -40,8 +82,96 @@ ccodecs_status ccodecs_webp_select_frames(ccodecs_decoder *base, int64_t first, 
 uint64_t ccodecs_webp_frames_estimate(const webp_decoder *d) {
   const bool is_first = d->base.first_frame == 0 && d->base.selected_frames == 1;
   const uint64_t blended = is_first ? 0 : (uint64_t)d->base.header.width * d->base.header.height * 4 + 128;
-  return blended + d->file_bytes + 1024; // and what the block of the file's bytes grows by
+  if (!d->base.header.can_buffer_input) {
+    return blended + d->file_bytes + 1024; // and what the block of the file's bytes grows by
+  }
+  const uint64_t most = most_frame_bytes(d);
+  return blended + (is_first ? 0 : d->file_bytes < most ? d->file_bytes : most) + 1024;
 }
+
+// MARK: Chunks
+
+/// Records that the file ends before `d` has all of its frames.
+static ccodecs_status wait_or_fail(webp_decoder *d, const ccodecs_input *input) {
+  return input->is_last ? ccodecs_webp_fail(d, VP8_STATUS_NOT_ENOUGH_DATA) : CCODECS_NEEDS_INPUT;
+}
+
+/// Buffers bytes until there are `count`. Returns CCODECS_OK, CCODECS_NEEDS_INPUT or the failure.
+static ccodecs_status collect(webp_decoder *d, ccodecs_input *input, size_t count) {
+  if (d->file.count < count) {
+    const size_t missing = count - d->file.count;
+    const size_t taken = input->count < missing ? input->count : missing;
+    if (!ccodecs_bytes_append(&d->file, input->bytes, taken, d->base.budget)) {
+      return ccodecs_decoder_fail(&d->base, CCODECS_NO_MEMORY, "no room for a frame of the WebP");
+    }
+    ccodecs_input_advance(input, taken);
+  }
+  return d->file.count >= count ? CCODECS_OK : wait_or_fail(d, input);
+}
+
+/// Passes the chunk at `file_at`, whose header is available. Its bytes are skipped later.
+static void pass_chunk(webp_decoder *d) {
+  const uint64_t size = ccodecs_riff_chunk_bytes(ccodecs_riff_body_bytes(ccodecs_bytes_start(&d->file)));
+  const uint64_t left = d->file_bytes - d->file_at;
+  d->skipped_bytes = size < left ? size : left;
+  d->file_at += d->skipped_bytes;
+  d->part_at = first_part_at;
+}
+
+/// Skips the bytes of chunks that were passed. Returns CCODECS_OK, CCODECS_NEEDS_INPUT or the failure.
+static ccodecs_status skip_passed(webp_decoder *d, ccodecs_input *input) {
+  const size_t buffered = d->skipped_bytes < d->file.count ? (size_t)d->skipped_bytes : d->file.count;
+  ccodecs_bytes_take(&d->file, buffered);
+  d->skipped_bytes -= buffered;
+  return ccodecs_input_skip(input, &d->skipped_bytes) ? CCODECS_OK : wait_or_fail(d, input);
+}
+
+/// Finds the chunk of the next frame, whose header is then available, or sets *is_end. Returns CCODECS_OK,
+/// CCODECS_NEEDS_INPUT or the failure.
+static ccodecs_status find_frame(webp_decoder *d, ccodecs_input *input, bool *is_end) {
+  while (true) {
+    ccodecs_status status = skip_passed(d, input);
+    const uint64_t left = d->file_bytes < d->file_at ? 0 : d->file_bytes - d->file_at;
+    *is_end = left < CHUNK_HEADER_BYTES;
+    if (status != CCODECS_OK || *is_end) {
+      return status;
+    }
+    status = collect(d, input, CHUNK_HEADER_BYTES);
+    if (status != CCODECS_OK) {
+      return status;
+    }
+    const uint8_t *chunk = ccodecs_bytes_start(&d->file);
+    *is_end = ccodecs_riff_body_bytes(chunk) > left - CHUNK_HEADER_BYTES;
+    if (*is_end || ccodecs_riff_is_type(chunk, "ANMF")) {
+      return CCODECS_OK;
+    }
+    pass_chunk(d);
+  }
+}
+
+/// Makes room for `count` bytes of a frame. The block of the frame before is freed first.
+static bool make_room(webp_decoder *d, size_t count) {
+  ccodecs_bytes *file = &d->file;
+  if (file->capacity >= count) {
+    return file->count >= count || ccodecs_bytes_reserve(file, count - file->count, d->base.budget);
+  }
+  uint8_t header[CHUNK_HEADER_BYTES];
+  ccodecs_bytes smaller = *file;
+  if (file->count <= sizeof header) {
+    memcpy(header, ccodecs_bytes_start(file), file->count);
+    ccodecs_free(d->base.budget, file->block);
+    smaller = (ccodecs_bytes){.block = header, .count = file->count};
+  }
+  *file = (ccodecs_bytes){0};
+  const bool has_room = ccodecs_bytes_reserve(file, count, d->base.budget) &&
+                        ccodecs_bytes_append(file, ccodecs_bytes_start(&smaller), smaller.count, d->base.budget);
+  if (smaller.block != header) {
+    ccodecs_free(d->base.budget, smaller.block);
+  }
+  return has_room;
+}
+
+// MARK: Composition
 
 /// The chunks of a frame's image, which libwebp decodes without a RIFF header.
 typedef struct frame_chunks {
@@ -116,15 +246,44 @@ static ccodecs_status draw(webp_decoder *d, frame_chunks image, bool is_blended)
   return status;
 }
 
-/// Composes the next frame of the file on the canvas.
-static ccodecs_status compose_frame(webp_decoder *d) {
-  const uint8_t *file_bytes = ccodecs_bytes_start(&d->file);
-  uint32_t size;
-  const uint8_t *body = ccodecs_riff_find(file_bytes, d->file.count, d->frame_at, "ANMF", &size);
-  if (body == NULL || size < FRAME_BYTES + CHUNK_HEADER_BYTES) {
+/// Buffers the frame at `file_at` up to the end of its image. Returns CCODECS_OK, CCODECS_NEEDS_INPUT or the failure.
+static ccodecs_status collect_frame(webp_decoder *d, ccodecs_input *input, frame_chunks *image) {
+  const uint64_t end = CHUNK_HEADER_BYTES + (uint64_t)ccodecs_riff_body_bytes(ccodecs_bytes_start(&d->file));
+  const uint64_t most = most_frame_bytes(d);
+  if (end < first_part_at + CHUNK_HEADER_BYTES) {
     return ccodecs_decoder_fail(&d->base, CCODECS_CORRUPT, "the WebP animation has no frame");
   }
-  d->frame_at = (size_t)(body - file_bytes) + size + (size & 1);
+  if (!make_room(d, (size_t)(end < most ? end : most))) {
+    return ccodecs_decoder_fail(&d->base, CCODECS_NO_MEMORY, "no room for a frame of the WebP");
+  }
+  bool is_image = false;
+  while (true) {
+    uint64_t wanted = d->part_at + CHUNK_HEADER_BYTES;
+    if (is_image) {
+      wanted += ccodecs_riff_body_bytes(ccodecs_bytes_start(&d->file) + d->part_at);
+    }
+    wanted = wanted < end ? wanted : end;
+    if (wanted > most) {
+      return ccodecs_decoder_fail(&d->base, CCODECS_CORRUPT, "a frame of the WebP has more bytes than its pixels need");
+    }
+    const ccodecs_status status = collect(d, input, (size_t)wanted);
+    if (status != CCODECS_OK) {
+      return status;
+    }
+    if (is_image || wanted < d->part_at + CHUNK_HEADER_BYTES) {
+      *image = (frame_chunks){
+          .bytes = ccodecs_bytes_start(&d->file) + first_part_at, .count = (size_t)wanted - first_part_at};
+      return CCODECS_OK;
+    }
+    const uint8_t *part = ccodecs_bytes_start(&d->file) + d->part_at;
+    is_image = ccodecs_riff_is_type(part, "VP8 ") || ccodecs_riff_is_type(part, "VP8L");
+    d->part_at += is_image ? 0 : (size_t)ccodecs_riff_chunk_bytes(ccodecs_riff_body_bytes(part));
+  }
+}
+
+/// Describes the frame at `file_at`. Returns CCODECS_OK or records the failure.
+static ccodecs_status describe_frame(webp_decoder *d) {
+  const uint8_t *body = ccodecs_bytes_start(&d->file) + CHUNK_HEADER_BYTES;
   d->base.frame = (ccodecs_frame){
       .left = 2 * ccodecs_le24(body),
       .top = 2 * ccodecs_le24(body + 3),
@@ -134,20 +293,47 @@ static ccodecs_status compose_frame(webp_decoder *d) {
       .duration_divisor = 1000,
       .play_count = d->base.header.play_count,
   };
+  d->is_cleared = (body[15] & FLAG_CLEARED) != 0;
   const ccodecs_frame *frame = &d->base.frame;
-  if (frame->left + frame->width > d->base.header.width || frame->top + frame->height > d->base.header.height) {
-    return ccodecs_decoder_fail(
-        &d->base, CCODECS_CORRUPT, "%s frame lies outside the animation", d->frame_index == 0 ? "the first" : "a");
+  const bool is_inside =
+      frame->left + frame->width <= d->base.header.width && frame->top + frame->height <= d->base.header.height;
+  return is_inside ? CCODECS_OK
+                   : ccodecs_decoder_fail(
+                         &d->base, CCODECS_CORRUPT, "%s frame lies outside the animation",
+                         d->frame_index == 0 ? "the first" : "a");
+}
+
+/// Fails because there is no frame to compose.
+static ccodecs_status fail_at_end(webp_decoder *d) {
+  if (d->frame_index == 0) {
+    return ccodecs_decoder_fail(&d->base, CCODECS_CORRUPT, "the WebP animation has no frame");
+  }
+  d->base.header.frame_count = d->frame_index;
+  return ccodecs_decoder_lack_frame(&d->base);
+}
+
+/// Composes the next frame of the file on the canvas. Returns CCODECS_OK, CCODECS_NEEDS_INPUT or the failure.
+static ccodecs_status compose_frame(webp_decoder *d, ccodecs_input *input) {
+  bool is_end;
+  ccodecs_status status = find_frame(d, input, &is_end);
+  if (status != CCODECS_OK || is_end) {
+    return status != CCODECS_OK ? status : fail_at_end(d);
+  }
+  frame_chunks image;
+  status = collect_frame(d, input, &image);
+  status = status == CCODECS_OK ? describe_frame(d) : status;
+  if (status != CCODECS_OK) {
+    return status;
   }
   // There is nothing below the first frame.
-  const bool is_blended = (body[15] & FLAG_NO_BLENDING) == 0 && d->base.counted_frames > 0;
-  d->is_cleared = (body[15] & FLAG_CLEARED) != 0;
-  const ccodecs_status status = ccodecs_decoder_count_frame(&d->base, (uint64_t)frame->width * frame->height);
-  const frame_chunks image = {.bytes = body + FRAME_BYTES, .count = size - FRAME_BYTES};
+  const bool is_blended = (image.bytes[-1] & FLAG_NO_BLENDING) == 0 && d->base.counted_frames > 0;
+  status = ccodecs_decoder_count_frame(&d->base, (uint64_t)d->base.frame.width * d->base.frame.height);
   if (status == CCODECS_OK && !is_image(image)) {
     return ccodecs_webp_fail(d, VP8_STATUS_BITSTREAM_ERROR);
   }
-  return status == CCODECS_OK ? draw(d, image, is_blended) : status;
+  status = status == CCODECS_OK ? draw(d, image, is_blended) : status;
+  pass_chunk(d);
+  return status;
 }
 
 /// Prepares the canvas for the next frame.
@@ -159,25 +345,55 @@ static void dispose(webp_decoder *d) {
   d->frame_index++;
 }
 
-ccodecs_status ccodecs_webp_next_frame(webp_decoder *d) {
-  if (d->base.counted_frames == 0) {
-    memset(d->canvas, 0, d->row_bytes * d->base.header.height);
-  }
-  ccodecs_status status = compose_frame(d);
+void ccodecs_webp_start_frames(webp_decoder *d) {
+  memset(d->canvas, 0, d->row_bytes * d->base.header.height);
+  d->file_at = d->skipped_bytes = RIFF_HEADER_BYTES;
+  d->part_at = first_part_at;
+}
+
+ccodecs_status ccodecs_webp_next_frame(webp_decoder *d, ccodecs_input *input) {
+  ccodecs_status status = compose_frame(d, input);
   while (status == CCODECS_OK && d->frame_index < d->base.first_frame) {
     dispose(d);
-    status = compose_frame(d);
+    status = compose_frame(d, input);
   }
-  d->decoded = d->base.header.height;
-  d->is_complete = true;
+  if (status == CCODECS_OK) {
+    d->decoded = d->base.header.height;
+    d->is_complete = true;
+  }
   return status;
 }
 
-ccodecs_status ccodecs_webp_end_frame_rows(webp_decoder *d) {
+/// Looks for the frame after this one. Returns CCODECS_OK if it is selected; CCODECS_DONE otherwise, once the frames
+/// behind are counted; CCODECS_NEEDS_INPUT, or the failure.
+static ccodecs_status look_ahead(webp_decoder *d, ccodecs_input *input, bool is_last) {
+  ccodecs_header *header = &d->base.header;
+  if (header->frame_count > 0) {
+    return is_last || d->frame_index + 1 >= header->frame_count ? CCODECS_DONE : CCODECS_OK;
+  }
+  bool is_end;
+  ccodecs_status status = find_frame(d, input, &is_end);
+  while (is_last && status == CCODECS_OK && !is_end) {
+    pass_chunk(d);
+    d->passed_frames++;
+    status = find_frame(d, input, &is_end);
+  }
+  if (status != CCODECS_OK || !is_end) {
+    return status;
+  }
+  header->frame_count = d->frame_index + 1 + d->passed_frames;
+  if (d->base.first_frame == 0 && d->passed_frames == 0) {
+    header->warnings &= ~(uint32_t)CCODECS_WARNING_FIRST_FRAME;
+  }
+  return CCODECS_DONE;
+}
+
+ccodecs_status ccodecs_webp_end_frame_rows(webp_decoder *d, ccodecs_input *input) {
   const uint64_t end = (uint64_t)d->base.first_frame + d->base.selected_frames;
-  const bool is_end = d->base.selected_frames > 0 && (uint64_t)d->frame_index + 1 >= end;
-  if (is_end || d->frame_index + 1 >= d->base.header.frame_count) {
-    return CCODECS_DONE;
+  const bool is_last = d->base.selected_frames > 0 && (uint64_t)d->frame_index + 1 >= end;
+  const ccodecs_status status = look_ahead(d, input, is_last);
+  if (status != CCODECS_OK) {
+    return status;
   }
   dispose(d);
   d->is_complete = false;

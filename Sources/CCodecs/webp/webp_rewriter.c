@@ -103,8 +103,8 @@ static webp_map find_frames(const uint8_t *bytes, size_t count) {
   return map;
 }
 
-/// Returns the maximum quality of the frames: 100 for a lossless one; 0 if it is not known. Frames of a few bytes do
-/// not count. Sets *is_lossless if all frames are.
+/// Returns the maximum quality of the buffered frames: 100 for a lossless one; 0 if it is not known. Frames of a few
+/// bytes do not count. Sets *is_lossless if all frames are.
 static uint8_t frame_quality(const uint8_t *bytes, size_t count, bool *is_lossless) {
   enum { FRAME_BYTES = 16 };
   uint8_t quality = 1;
@@ -139,7 +139,8 @@ static void survey(const ccodecs_rewriter *base, const ccodecs_decoder *decoder,
   const uint8_t *bytes = ccodecs_bytes_start(file);
   if (ccodecs_decoder_selects_all(decoder)) {
     survey->quality = frame_quality(bytes, file->count, &survey->is_lossless);
-    survey->can_copy = survey->quality > 0 && find_frames(bytes, file->count).is_good;
+    survey->may_copy_whole = decoder->header.can_buffer_input;
+    survey->can_copy = !survey->may_copy_whole && survey->quality > 0 && find_frames(bytes, file->count).is_good;
     return;
   }
   const webp_map map = find_image(bytes, file->count);

@@ -22,7 +22,7 @@ struct FrameSelection: Sendable, Hashable {
   }
 
   /// Returns the frames that a configuration selects.
-  /// - `counted`: The number of frames of a GIF whose whole file is known; otherwise `nil`.
+  /// - `counted`: The number of frames of a GIF or WebP whose whole file is known; otherwise `nil`.
   /// - Throws: `invalidField` if the image lacks the first one, `unservedField` if its format has no decoder for it.
   init(
     _ configuration: ProcessingConfiguration, of header: ImageHeader, counted: Int?
@@ -35,6 +35,13 @@ struct FrameSelection: Sendable, Hashable {
           .invalidField, "frame_index is \(index), but the image has one frame; leave it unset", field: "frame_index")
       }
       self = .first
+    } else if header.hasPages {
+      let page = index < 0 ? index + header.frameCount : index
+      guard (0..<header.frameCount).contains(page) else {
+        throw PipelineError(
+          .invalidField, "frame_index is \(index), but the file has \(header.frameCount) images", field: "frame_index")
+      }
+      self.init(first: page, count: 1)
     } else if header.hasFrames {
       guard index >= 0 || header.frameCount > 0 else {
         throw PipelineError(
@@ -58,9 +65,9 @@ struct FrameSelection: Sendable, Hashable {
     }
   }
 
-  /// Returns an index from the first frame on, as far as the number of frames is only known from counting them.
+  /// Returns an index from the first frame on if the frames were counted.
   private static func index(_ index: Int, of header: ImageHeader, counted: Int?) throws(PipelineError) -> Int {
-    guard index < 0, header.hasFrames, header.frameCount == 0, let counted else { return index }
+    guard index < 0, header.hasFrames, let counted else { return index }
     guard index + counted >= 0 else {
       throw PipelineError(
         .invalidField, "frame_index is \(index), but the image has \(counted) frames", field: "frame_index")
@@ -126,5 +133,6 @@ extension ImageReader {
       try decoder.selectFrames(first: frames.first, count: frames.count)
       return decoder.header
     }
+    countFrames()
   }
 }

@@ -52,7 +52,8 @@ package struct ImageInfo: Sendable, Hashable {
     colorSpace = header.colorSpace.rawValue
     frameCount = header.frameCount
     gamut = header.gamut.name
-    (duration, playCount) = (nil, header.hasFrames && header.frameCount > 1 ? header.playCount : nil)
+    let isAnimation = header.hasFrames && (header.frameCount > 1 || header.canBufferInput)
+    (duration, playCount) = (nil, isAnimation ? header.playCount : nil)
   }
 
   init(_ plan: Plan) {

@@ -9,12 +9,16 @@ package struct ImageReader: ~Copyable {
   let limits: ImageLimits
   /// Whether the decoder keeps EXIF, XMP and IPTC; must be set before the first bytes are pushed.
   package var keepsMetadata: Bool
+  /// The configurations of the results; must be set before the first bytes are pushed if they are known.
+  ///
+  /// An animation that can be read frame by frame is buffered as a whole if a result needs that. Without them, none is.
+  package var configurations: [ProcessingConfiguration] = []
   let budget: ImageBudget
   // Bytes that are buffered until there are enough of them to identify the format.
   private var prefix: [UInt8] = []
   private var decoder: Decoder?
   // Also reads the header, in case the image can be passed through.
-  private var rewriter: Rewriter?
+  var rewriter: Rewriter?
   // The color profile, once a plan contains it.
   var profile: [UInt8] = []
   // The metadata, once a plan contains some of it.
@@ -24,9 +28,9 @@ package struct ImageReader: ~Copyable {
   ///
   /// It counts if it is set before the header is complete.
   package var lateOrientation: Int?
-  /// The number of frames that `GIFFrames` has counted in the whole file; `nil` if only a part is known.
+  /// The number of frames that `frameCount` has counted in the whole file; `nil` if only a part is known.
   ///
-  /// It is needed only for a frame that is counted from the end.
+  /// It is needed for a frame that is counted from the end.
   package var countedFrames: Int?
 
   /// Creates a reader for one image, with a memory budget of `limits.memory` bytes.
@@ -58,15 +62,18 @@ package struct ImageReader: ~Copyable {
         if isComplete { return (true, consumed) }
       }
     }
-    let rest = bytes.extracting(droppingFirst: consumed)
-    let (isComplete, count) = try withDecoder { (decoder) throws(CodecError) in
-      let progress = try decoder.readHeader(rest, isLast: isLast)
-      return (progress.value, progress.consumedByteCount)
+    while true {
+      let rest = bytes.extracting(droppingFirst: consumed)
+      let (isRead, count) = try withDecoder { (decoder) throws(CodecError) in
+        let progress = try decoder.readHeader(rest, isLast: isLast)
+        return (progress.value, progress.consumedByteCount)
+      }
+      inputByteCount += UInt64(count)
+      note(rest.extracting(first: count))
+      consumed += count
+      guard isRead else { return (false, consumed) }
+      if try noteHeader() { return (true, consumed) }
     }
-    inputByteCount += UInt64(count)
-    note(rest.extracting(first: count))
-    if isComplete { try noteHeader() }
-    return (isComplete, consumed + count)
   }
 
   /// Returns the name of a file's format, detected from its first bytes; `nil` if they are too few or match no known
@@ -95,13 +102,13 @@ package struct ImageReader: ~Copyable {
     LateOrientation.find(read)?.rawValue
   }
 
-  /// Returns the number of frames of a GIF, whose header does not contain it.
+  /// Returns the number of frames of a GIF or an animated WebP, whose header does not contain it.
   /// - Parameter file: The whole file.
-  /// - Returns: `nil` if the file is no complete GIF.
-  package static func frameCount(of file: RawSpan) -> Int? { GIFFrames.count(in: file) }
+  /// - Returns: `nil` if the file is none of them, or incomplete.
+  package static func frameCount(of file: RawSpan) -> Int? { FrameCount.find(in: file) }
 
-  /// As `frameCount(of:)`, for a file of which only parts are read; see `GIFFrames.count`.
-  package static func frameCount(_ read: (_ offset: Int, _ byteCount: Int) -> [UInt8]) -> Int? { GIFFrames.count(read) }
+  /// As `frameCount(of:)`, for a file of which only parts are read; see `FrameCount.find`.
+  package static func frameCount(_ read: (_ offset: Int, _ byteCount: Int) -> [UInt8]) -> Int? { FrameCount.find(read) }
 
   /// The number of bytes that the reader has allocated from the image's budget.
   package var bufferedByteCount: Int { budget.used }
@@ -203,7 +210,7 @@ package struct ImageReader: ~Copyable {
 
   /// Plans renditions that are all encoded from decoded rows; if the memory limit requires it, without `never_larger`,
   /// or with a fallback format.
-  private mutating func decodedPlan(
+  mutating func decodedPlan(
     _ header: ImageHeader, _ drafts: [Result<PlanDraft, PipelineError>]
   ) throws(PipelineError) -> ImagePlan {
     let plan = try roomyPlan(header, drafts)
@@ -342,15 +349,27 @@ package struct ImageReader: ~Copyable {
     }
     bytes.withRawSpan { note($0.extracting(first: count)) }
     prefix.removeFirst(count)
-    if isComplete { try noteHeader() }
-    return isComplete
+    return isComplete ? try noteHeader() : false
   }
 
-  private mutating func noteHeader() throws(PipelineError) {
+  /// Returns whether the header is complete: the results may need the whole file of an animation.
+  private mutating func noteHeader() throws(PipelineError) -> Bool {
     let orientation = lateOrientation.flatMap { Orientation(rawValue: $0) }
     header = try withDecoder { decoder in
       if let orientation { decoder.setOrientation(orientation) }
       return decoder.header
+    }
+    countFrames()
+    guard try needsWholeFile() else { return true }
+    try withDecoder { (decoder) throws(CodecError) in try decoder.bufferInput() }
+    (header, selectedFrames) = (nil, .first)
+    return false
+  }
+
+  /// Adds the number of frames that was counted to a header that does not contain it.
+  mutating func countFrames() {
+    if let countedFrames, let counted = header, counted.hasFrames, counted.frameCount == 0 {
+      header?.frameCount = countedFrames
     }
   }
 

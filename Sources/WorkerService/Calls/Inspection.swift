@@ -19,7 +19,7 @@ struct Inspection {
     let results = WorkRequest.Planning.Results.renditions([configuration])
     let planning = WorkRequest.Planning(
       results: results, lateOrientation: ImageReader.lateOrientation(of: bytes.bytes),
-      countedFrames: results.countsFromEnd ? ImageReader.frameCount(of: bytes.bytes) : nil)
+      countedFrames: ImageReader.frameCount(of: bytes.bytes))
     let plan: PlannedImage
     var rest = bytes
     do throws(PipelineError) {

@@ -74,6 +74,7 @@ package final class ImageServer {
     reader.lateOrientation = planning.lateOrientation
     reader.countedFrames = planning.countedFrames
     reader.keepsMetadata = planning.results.readMetadata
+    reader.configurations = planning.results.configurations
     var consumed = 0
     repeat {
       let window = bytes.extracting(droppingFirst: consumed).extracting(first: Self.windowByteCount)

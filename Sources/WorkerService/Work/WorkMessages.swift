@@ -30,6 +30,16 @@ package enum WorkRequest {
         }
       }
 
+      /// The configurations of the results; that of a preview selects one frame.
+      var configurations: [ProcessingConfiguration] {
+        switch self {
+        case .renditions(let configurations): return configurations
+        case .preview(var configuration, _):
+          configuration.maxFrames = nil
+          return [configuration]
+        }
+      }
+
       /// Whether a result may contain metadata of the image; previews have none.
       var readMetadata: Bool {
         switch self {
@@ -53,7 +63,8 @@ package enum WorkRequest {
     package var followingByteCount: UInt64?
     /// The EXIF orientation behind the image data of a PNG whose whole file is known; `nil` if there is none.
     package var lateOrientation: Int?
-    /// The number of frames of a GIF whose whole file is known, if a frame is counted from the end; otherwise `nil`.
+    /// The number of frames of a GIF or WebP whose whole file is known, if a frame is counted from the end or the image
+    /// is only inspected; otherwise `nil`.
     package var countedFrames: Int?
     /// The memory in bytes in which the image may be started at once; 0 if it must be admitted first.
     package var admittedByteCount: UInt64 = 0

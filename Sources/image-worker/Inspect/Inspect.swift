@@ -30,7 +30,9 @@ struct Inspect: AsyncParsableCommand {
     let configuration = try ResultOptions.configuration(
       catalog, preset.preset, overrides.configuration.withDefaultQuality(for: preset.preset, in: catalog))
     let image: ImagePlan
-    do { image = try ImageFile(argument: file).plan(.results([configuration])) } catch let error as Errno {
+    do { image = try ImageFile(argument: file).plan(.results([configuration]), countsFrames: true) } catch let error
+      as Errno
+    {
       throw FileError(nil, file, "cannot be read", "\(error)")
     }
     let inspection = Inspection(

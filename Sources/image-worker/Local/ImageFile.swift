@@ -32,10 +32,11 @@ struct ImageFile: Sendable {
   var isStandardInput: Bool { input != nil }
 
   /// Reads as much as the header needs and plans the results.
-  func plan(_ request: Request) throws -> ImagePlan {
+  /// - `countsFrames`: whether the number of frames is counted in the whole file if its header does not contain it.
+  func plan(_ request: Request, countsFrames: Bool = false) throws -> ImagePlan {
     try withWindows({ try $0.readAhead(byteCount: $1) }) { window in
       let server = ImageServer(limits: ImageLimits(), cancellation: Cancellation(), tracing: TraceTarget())
-      return try Self.plan(request, server, &window)
+      return try Self.plan(request, server, &window, countsFrames: countsFrames)
     }
   }
 
@@ -80,10 +81,12 @@ struct ImageFile: Sendable {
     return response
   }
 
-  private static func plan(_ request: Request, _ server: ImageServer, _ window: inout Window) throws -> ImagePlan {
+  private static func plan(
+    _ request: Request, _ server: ImageServer, _ window: inout Window, countsFrames: Bool = false
+  ) throws -> ImagePlan {
     let planning = WorkRequest.Planning(
       results: request.results, lateOrientation: window.lateOrientation,
-      countedFrames: request.results.countsFromEnd ? window.countFrames() : nil)
+      countedFrames: countsFrames || request.results.countsFromEnd ? window.countFrames() : nil)
     while true {
       _ = try serve(.readHeader(planning), server, &window) { _, _ in }
       if let plan = server.plan { return plan }
@@ -126,7 +129,7 @@ struct ImageFile: Sendable {
     private var next: [UInt8]?
     /// The EXIF orientation behind the image data of a PNG; `nil` if there is none, or standard input is read.
     let lateOrientation: Int?
-    /// Counts the frames of a GIF; returns `nil` for other formats, and if standard input is read.
+    /// Counts the frames of a GIF or WebP; returns `nil` for other formats, and if standard input is read.
     let countFrames: () -> Int?
 
     /// - `read`: reads the next bytes; none at the end.
