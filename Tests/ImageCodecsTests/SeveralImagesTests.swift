@@ -87,4 +87,42 @@ struct SeveralImagesTests {
     let pixels = try Pixels.decode(Self.tiff(kinds))
     #expect(pixels.mean == [9, 9, 9] && pixels.warnings == (isMissed ? [.firstFrameOnly] : []))
   }
+
+  /// Returns the header of a file.
+  private static func header(_ bytes: [UInt8], _ format: ImageFormat) throws -> ImageHeader {
+    let limits = CodecLimits(maxPixels: 0, maxBufferedPixels: 0, maxScans: 0)
+    var decoder = try Decoder(format: format, limits: limits, budget: ImageBudget(limit: 1 << 24))
+    _ = try decoder.readHeader(bytes.span.bytes, isLast: true)
+    return decoder.header
+  }
+
+  @Test(
+    "pages of a TIFF are counted without reduced versions and masks, and can be chosen",
+    .enabled(if: ImageFormat.tiff.isDecodable), arguments: [([], 1), ([0, 2, 0], 4), ([1, 0, 4, 1, 2], 3)])
+  func pages(kinds: [Int], count: Int) throws {
+    let file = Self.tiff(kinds)
+    let header = try Self.header(file, .tiff)
+    #expect(header.frameCount == count && header.hasPages == (count > 1) && !header.hasFrames)
+    for index in -count..<count where count > 1 {
+      let pixels = try Pixels.decode(file, frames: (index, 1))
+      #expect(pixels.mean == [9, 9, 9])
+      #expect(pixels.warnings == (index == 0 || index == -count ? [.firstFrameOnly] : []))
+    }
+    for index in [count, -count - 1] {
+      let error = #expect(throws: CodecError.self) { _ = try Pixels.decode(file, frames: (index, 1)) }
+      #expect(error?.code == .noFrame)
+    }
+  }
+
+  @Test("directories of a TIFF that form a loop are no pages", .enabled(if: ImageFormat.tiff.isDecodable))
+  func loop() throws {
+    for count in 1...5 {
+      var file = Self.tiff([Int](repeating: 0, count: count))
+      file.replaceSubrange(file.count - 4..<file.count, with: Container.littleEndian(24, byteCount: 4))
+      let header = try Self.header(file, .tiff)
+      #expect(header.frameCount == 0 && !header.hasPages)
+      let error = #expect(throws: CodecError.self) { _ = try Pixels.decode(file, frames: (1, 1)) }
+      #expect(error?.code == .unsupported)
+    }
+  }
 }

@@ -1,7 +1,8 @@
-// ICO decoder for the largest image of a file: a PNG, or a bitmap without a file header and with a mask.
+// ICO decoder for one image of a file: a PNG, or a bitmap without a file header and with a mask.
 //
-// Images can be anywhere in the file, and a bitmap's mask follows its pixels, so the file is buffered up to the end of
-// the largest image. The end is computed from the image's own header, because the sizes in some directories are too
+// Images are counted from the one with the most pixels on, which is the default. They can be anywhere in the file, and
+// a bitmap's mask follows its pixels, so the file is buffered up to the end of the largest image; as a whole if another
+// one is selected. The end is computed from the image's own header, because the sizes in some directories are too
 // small. The buffer stays small, as a directory describes images of at most 256 by 256 pixels.
 //
 // Source: Microsoft, "Icons" (Win32 Resource File Formats, ICONDIR and ICONIMAGE); PNG since Windows Vista.
@@ -18,9 +19,11 @@ static const uint32_t strip_row_count = 64;
 typedef struct ico_decoder {
   ccodecs_decoder base;
   ccodecs_bytes file;
-  size_t entry; ///< Offset of the largest image.
+  size_t entry; ///< Offset of the chosen image.
   size_t entry_bytes;
+  uint32_t chosen; ///< Number of images that are larger than the chosen one.
   bool is_chosen;
+  bool is_whole; ///< The whole file is buffered.
   ccodecs_decoder *png;
   ccodecs_input
       left; ///< Unread buffered bytes of the PNG. If the directory's size is too small, the rest comes from the input.
@@ -55,21 +58,37 @@ static ccodecs_status hold(ico_decoder *d, ccodecs_input *input, size_t wanted) 
   return count == missing ? CCODECS_OK : input->is_last ? CCODECS_DONE : CCODECS_NEEDS_INPUT;
 }
 
-/// Chooses the entry with the most pixels and, among equals, the greatest bit depth.
-static void choose(ico_decoder *d, uint32_t count) {
-  uint64_t most = 0;
+static const uint8_t *entry_at(const ico_decoder *d, uint32_t index) {
+  return ccodecs_bytes_start(&d->file) + DIRECTORY_BYTES + (size_t)index * ENTRY_BYTES;
+}
+
+/// Returns the place of an entry among all, as a number that falls: by pixels, bit depth, and position.
+static uint64_t rank_of(const ico_decoder *d, uint32_t index) {
+  const uint8_t *p = entry_at(d, index);
+  const uint64_t width = p[0] == 0 ? 256 : p[0];
+  const uint64_t height = p[1] == 0 ? 256 : p[1];
+  return (width * height) << 32 | (uint64_t)ccodecs_le16(p + 6) << 16 | (UINT16_MAX - index);
+}
+
+/// Chooses the entry that `place` others precede. The cost does not depend on `place`.
+static void choose(ico_decoder *d, uint32_t place) {
+  const uint32_t count = d->base.header.frame_count;
+  uint64_t low = 0;
+  uint64_t high = UINT64_MAX >> 8; // above every rank
+  while (high - low > 1) {         // at least place + 1 entries have a rank of `low` or more
+    const uint64_t middle = low + (high - low) / 2;
+    uint32_t above = 0;
+    for (uint32_t i = 0; i < count; i++) {
+      above += rank_of(d, i) >= middle ? 1 : 0;
+    }
+    *(above > place ? &low : &high) = middle;
+  }
   for (uint32_t i = 0; i < count; i++) {
-    const uint8_t *p = ccodecs_bytes_start(&d->file) + DIRECTORY_BYTES + (size_t)i * ENTRY_BYTES;
-    const uint64_t width = p[0] == 0 ? 256 : p[0];
-    const uint64_t height = p[1] == 0 ? 256 : p[1];
-    const uint64_t rank = (width * height) << 16 | ccodecs_le16(p + 6);
-    if (i == 0 || rank > most) {
-      most = rank;
-      d->entry_bytes = ccodecs_le32(p + 8);
-      d->entry = ccodecs_le32(p + 12);
+    if (rank_of(d, i) == low) {
+      d->entry_bytes = ccodecs_le32(entry_at(d, i) + 8);
+      d->entry = ccodecs_le32(entry_at(d, i) + 12);
     }
   }
-  d->base.header.frame_count = count;
   d->is_chosen = true;
 }
 
@@ -85,7 +104,8 @@ static ccodecs_status read_directory(ico_decoder *d, ccodecs_input *input) {
   const size_t end = DIRECTORY_BYTES + (size_t)count * ENTRY_BYTES;
   status = hold(d, input, end);
   if (status == CCODECS_OK) {
-    choose(d, count);
+    d->base.header.frame_count = count;
+    choose(d, d->chosen);
   }
   return status == CCODECS_OK && d->entry < end ? corrupt(d, "an image overlaps the directory") : status;
 }
@@ -206,18 +226,20 @@ static ccodecs_status read_png_header(ico_decoder *d, ccodecs_input *input) {
   if (status != CCODECS_OK) {
     return pass_on(d, status);
   }
-  const uint32_t frames = header->frame_count;
+  const uint32_t pictures = header->frame_count;
   *header = *ccodecs_decoder_header(d->png);
   header->format = CCODECS_FORMAT_ICO;
-  header->frame_count = frames;
+  header->frame_count = pictures;
+  header->has_frames = false;
   header->has_profile = false;
   header->buffers_input = true;
   // Icons are sRGB by convention; profiles are ignored.
   return CCODECS_OK;
 }
 
-static ccodecs_status read_header(ccodecs_decoder *base, ccodecs_input *input) {
-  ico_decoder *d = (ico_decoder *)base;
+/// Reads the header of the chosen image, or of the largest one.
+static ccodecs_status read_image(ico_decoder *d, ccodecs_input *input) {
+  ccodecs_decoder *base = &d->base;
   if (d->png != NULL) {
     return read_png_header(d, input);
   }
@@ -243,6 +265,58 @@ static ccodecs_status read_header(ccodecs_decoder *base, ccodecs_input *input) {
   }
   status = begin_png(d, input, bytes, count);
   return status == CCODECS_OK ? read_png_header(d, input) : status;
+}
+
+static void leave_image(ico_decoder *d) {
+  ccodecs_decoder_destroy(d->png);
+  d->png = NULL;
+  d->left = (ccodecs_input){0};
+  d->is_chosen = d->has_alpha_bytes = false;
+}
+
+static ccodecs_status read_header(ccodecs_decoder *base, ccodecs_input *input) {
+  ico_decoder *d = (ico_decoder *)base;
+  if (base->must_buffer_input && !d->is_whole) {
+    if (!ccodecs_bytes_append(&d->file, input->bytes, input->count, base->budget)) {
+      return ccodecs_decoder_fail(base, CCODECS_NO_MEMORY, "no room to buffer the ICO file");
+    }
+    ccodecs_input_advance(input, input->count);
+    if (!input->is_last) {
+      return CCODECS_NEEDS_INPUT;
+    }
+    d->is_whole = true;
+    leave_image(d);
+  }
+  const ccodecs_status status = read_image(d, input);
+  ccodecs_header *header = &base->header;
+  if (status == CCODECS_OK) {
+    // What a PNG has read of the input is not buffered.
+    const bool is_buffered = d->png == NULL || d->left.count > 0;
+    header->can_buffer_input = header->frame_count > 1 && is_buffered && !d->is_whole;
+    header->has_pages = header->can_buffer_input || (header->frame_count > 1 && d->is_whole);
+  }
+  return status;
+}
+
+static ccodecs_status select_image(ccodecs_decoder *base, int64_t first, uint32_t count) {
+  ico_decoder *d = (ico_decoder *)base;
+  (void)count; // images have sizes of their own, so that one is returned
+  const uint32_t chosen = d->chosen;
+  ccodecs_status status = ccodecs_decoder_choose_page(base, first);
+  if (status != CCODECS_OK || base->first_frame == chosen) {
+    return status;
+  }
+  if (!d->is_whole) {
+    return ccodecs_decoder_fail(
+        base, CCODECS_UNSUPPORTED, "a smaller image of an ICO is decoded only if the whole file is buffered");
+  }
+  leave_image(d);
+  d->chosen = base->first_frame;
+  ccodecs_input none = {.is_last = true};
+  status = read_header(base, &none);
+  return status == CCODECS_NEEDS_INPUT
+             ? ccodecs_decoder_fail(base, CCODECS_TRUNCATED, "the ICO data ends before the image")
+             : status;
 }
 
 static ccodecs_status estimate(
@@ -303,6 +377,7 @@ static void destroy(ccodecs_decoder *base) {
 ccodecs_decoder *ccodecs_ico_decoder_create(const ccodecs_limits *limits, ccodecs_budget *budget) {
   static const ccodecs_decoder_methods methods = {
       .read_header = read_header,
+      .select_frames = select_image,
       .estimate = estimate,
       .start = start,
       .read_rows = read_rows,

@@ -1,5 +1,5 @@
-// TIFF decoding with libtiff: the first image of a file. The whole file is buffered, because its directory may be
-// anywhere.
+// TIFF decoding with libtiff: the first page of a file, or another one that is selected. The whole file is buffered,
+// because its directory may be anywhere.
 //
 // Blocks are decoded one band at a time: a number of scanlines of strips with interleaved samples, or a row of strips
 // or tiles. Gray, RGB, palette and CMYK samples of any depth are unpacked here. Samples that need a special conversion
@@ -221,19 +221,13 @@ static ccodecs_status size_blocks(tiff_decoder *d) {
   return CCODECS_OK;
 }
 
-/// Whether the file has further pages: directories of images that are neither reduced versions nor masks. Only this
-/// many are looked at. Pointers that libtiff returned before are invalid afterwards.
-static bool has_more_pages(tiff_decoder *d) {
-  enum { MAX_DIRECTORIES = 32 };
-  bool is_found = false;
-  for (int i = 1; i < MAX_DIRECTORIES && !is_found && TIFFReadDirectory(d->tiff) != 0; i++) {
-    uint32_t kind = 0;
-    TIFFGetField(d->tiff, TIFFTAG_SUBFILETYPE, &kind);
-    is_found = (kind & (FILETYPE_REDUCEDIMAGE | FILETYPE_MASK)) == 0;
-  }
-  TIFFSetDirectory(d->tiff, 0);
-  d->file.reason[0] = 0;
-  return is_found;
+static void describe_pages(tiff_decoder *d) {
+  ccodecs_header *header = &d->base.header;
+  uint64_t offset = 0;
+  const uint32_t pages = ccodecs_tiff_file_count_pages(&d->file, 0, &offset);
+  header->frame_count = pages == UINT32_MAX ? 0 : pages;
+  header->has_pages = header->frame_count > 1;
+  header->warnings |= pages > 1 ? CCODECS_WARNING_FIRST_FRAME : 0;
 }
 
 static ccodecs_status describe(tiff_decoder *d) {
@@ -249,9 +243,6 @@ static ccodecs_status describe(tiff_decoder *d) {
   if (status != CCODECS_OK) {
     return status;
   }
-  const bool has_one_directory = TIFFLastDirectory(d->tiff) != 0;
-  header->warnings |= !has_one_directory && has_more_pages(d) ? CCODECS_WARNING_FIRST_FRAME : 0;
-  header->frame_count = has_one_directory ? 1 : 0;
   TIFFGetFieldDefaulted(d->tiff, TIFFTAG_BITSPERSAMPLE, &d->bits);
   TIFFGetFieldDefaulted(d->tiff, TIFFTAG_SAMPLESPERPIXEL, &d->samples);
   TIFFGetFieldDefaulted(d->tiff, TIFFTAG_SAMPLEFORMAT, &d->sample_format);
@@ -319,7 +310,47 @@ static ccodecs_status read_header(ccodecs_decoder *base, ccodecs_input *input) {
   }
   d->charged = library_bytes;
   ccodecs_status status = open_file(d);
-  status = status == CCODECS_OK ? describe(d) : status;
+  if (status == CCODECS_OK) {
+    describe_pages(d);
+    status = describe(d);
+  }
+  return status == CCODECS_OK ? read_profile(d) : status;
+}
+
+/// Forgets the page that was described.
+static void leave_page(tiff_decoder *d) {
+  if (d->has_rgba) {
+    TIFFRGBAImageEnd(&d->rgba);
+  }
+  ccodecs_budget_refund(d->base.budget, d->charged - library_bytes);
+  d->charged = library_bytes;
+  d->has_rgba = d->is_sized = d->is_lab = d->is_premultiplied = d->has_linear_profile = false;
+  d->alpha = 0;
+  d->file.lacks_palette = false;
+  d->file.reason[0] = 0;
+  ccodecs_bytes_free(&d->base.profile, d->base.budget);
+}
+
+static ccodecs_status select_page(ccodecs_decoder *base, int64_t first, uint32_t count) {
+  tiff_decoder *d = (tiff_decoder *)base;
+  (void)count; // pages have sizes of their own, so that one is returned
+  if (base->header.frame_count == 0 && first == 0) {
+    return CCODECS_OK;
+  }
+  ccodecs_status status =
+      base->header.frame_count == 0 ? ccodecs_decoder_refuse_selection(base) : ccodecs_decoder_choose_page(base, first);
+  if (status != CCODECS_OK || base->first_frame == d->page) {
+    return status;
+  }
+  uint64_t offset = 0;
+  ccodecs_tiff_file_count_pages(&d->file, base->first_frame, &offset);
+  leave_page(d);
+  d->page = base->first_frame;
+  if (TIFFSetSubDirectory(d->tiff, offset) == 0 || d->file.lacks_palette) {
+    return fail(d, "the directory of the page cannot be read");
+  }
+  base->header.warnings &= ~(uint32_t)CCODECS_WARNING_FIRST_FRAME; // it was chosen
+  status = describe(d);
   return status == CCODECS_OK ? read_profile(d) : status;
 }
 
@@ -492,6 +523,7 @@ static void destroy(ccodecs_decoder *base) {
 ccodecs_decoder *ccodecs_tiff_decoder_create(const ccodecs_limits *limits, ccodecs_budget *budget) {
   static const ccodecs_decoder_methods methods = {
       .read_header = read_header,
+      .select_frames = select_page,
       .estimate = estimate,
       .start = start,
       .read_rows = read_rows,

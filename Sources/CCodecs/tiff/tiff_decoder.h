@@ -20,7 +20,8 @@ typedef enum tiff_mode {
 typedef struct tiff_decoder {
   ccodecs_decoder base;
   ccodecs_tiff_file file;
-  TIFF *tiff; ///< The open `file`.
+  TIFF *tiff;    ///< The open `file`.
+  uint32_t page; ///< Index of the page that is described.
 
   tiff_mode mode;
   uint16_t bits;

@@ -82,7 +82,7 @@ bool ccodecs_tiff_file_open(ccodecs_tiff_file *file) {
   return true;
 }
 
-// MARK: Truncation
+// MARK: Directories
 
 /// The numbers of a file in its byte order, and in its variant: classic, or with sizes of eight bytes (BigTIFF).
 typedef struct tiff_numbers {
@@ -122,16 +122,78 @@ static bool has_values(const tiff_numbers *n, uint64_t at) {
   return offset <= n->count && count <= (n->count - offset) / value_bytes;
 }
 
-bool ccodecs_tiff_file_is_truncated(const ccodecs_tiff_file *file) {
+static tiff_numbers numbers_of(const ccodecs_tiff_file *file) {
   tiff_numbers n = {.bytes = ccodecs_bytes_start(&file->bytes), .count = file->bytes.count};
   n.is_big_endian = n.count > 0 && n.bytes[0] == 'M';
   uint64_t version = 0;
+  n.is_wide = read_number(&n, 2, 2, &version) && version == 43;
+  return n;
+}
+
+/// Reads the offset of the first directory. Returns false past the end.
+static bool find_first_directory(const tiff_numbers *n, uint64_t *directory) {
+  return read_number(n, n->is_wide ? 8 : 4, n->is_wide ? 8 : 4, directory);
+}
+
+/// Returns whether a directory, given by its entries, is a reduced version or a mask. Entries are sorted by their tags,
+/// and this one has nearly the lowest.
+static bool is_secondary(const tiff_numbers *n, uint64_t entry, uint64_t count) {
+  enum { MAX_ENTRIES = 8 };
+  for (uint64_t i = 0; i < count && i < MAX_ENTRIES; i++, entry += n->is_wide ? 20 : 12) {
+    uint64_t tag = 0;
+    uint64_t type = 0;
+    uint64_t kind = 0;
+    if (read_number(n, entry, 2, &tag) && tag == TIFFTAG_SUBFILETYPE && read_number(n, entry + 2, 2, &type) &&
+        read_number(n, entry + (n->is_wide ? 12 : 8), type == TIFF_SHORT ? 2 : 4, &kind)) {
+      return (kind & (FILETYPE_REDUCEDIMAGE | FILETYPE_MASK)) != 0;
+    }
+  }
+  return false;
+}
+
+/// Returns the offset of the directory after the one at `at`, 0 without one. Sets *is_page.
+static uint64_t next_directory(const tiff_numbers *n, uint64_t at, bool *is_page) {
+  const uint64_t entry_bytes = n->is_wide ? 20 : 12;
+  const uint32_t count_bytes = n->is_wide ? 8 : 2;
+  uint64_t entries = 0;
+  uint64_t next = 0;
+  *is_page = false;
+  if (!read_number(n, at, count_bytes, &entries) || entries == 0 ||
+      entries > (n->count - at - count_bytes) / entry_bytes) {
+    return 0;
+  }
+  *is_page = !is_secondary(n, at + count_bytes, entries);
+  return read_number(n, at + count_bytes + entries * entry_bytes, n->is_wide ? 8 : 4, &next) ? next : 0;
+}
+
+uint32_t ccodecs_tiff_file_count_pages(const ccodecs_tiff_file *file, uint32_t index, uint64_t *offset) {
+  enum { MAX_DIRECTORIES = 65536 };
+  const tiff_numbers n = numbers_of(file);
+  uint64_t at = 0;
+  uint64_t marked = 0;
+  uint32_t pages = 0;
+  find_first_directory(&n, &at);
+  for (uint32_t i = 0; at != 0; i++) {
+    if (at == marked || i == MAX_DIRECTORIES) {
+      return at == marked ? 0 : UINT32_MAX;
+    }
+    marked = (i & (i - 1)) == 0 ? at : marked; // a loop contains one of these from some power of two on
+    bool is_page;
+    const uint64_t next = next_directory(&n, at, &is_page);
+    if (is_page || i == 0) {
+      *offset = pages == index ? at : *offset;
+      pages++;
+    }
+    at = next;
+  }
+  return pages;
+}
+
+bool ccodecs_tiff_file_is_truncated(const ccodecs_tiff_file *file) {
+  const tiff_numbers n = numbers_of(file);
   uint64_t directory = 0;
   uint64_t entries = 0;
-  n.is_wide = read_number(&n, 2, 2, &version) && version == 43;
-  const uint32_t size = n.is_wide ? 8 : 4;
-  if (!read_number(&n, n.is_wide ? 8 : 4, size, &directory) ||
-      !read_number(&n, directory, n.is_wide ? 8 : 2, &entries)) {
+  if (!find_first_directory(&n, &directory) || !read_number(&n, directory, n.is_wide ? 8 : 2, &entries)) {
     return true;
   }
   const uint64_t entry_bytes = n.is_wide ? 20 : 12;

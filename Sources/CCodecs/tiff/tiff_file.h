@@ -23,6 +23,10 @@ typedef struct ccodecs_tiff_file {
 /// Opens the first directory of `bytes`, which must not change until TIFFClose. Returns false without memory.
 bool ccodecs_tiff_file_open(ccodecs_tiff_file *file);
 
+/// Counts the pages: the first directory, and those of images that are neither reduced versions nor masks. Sets *offset
+/// to that of the page at `index`. Returns 0 if the directories form a loop, UINT32_MAX if there are too many of them.
+uint32_t ccodecs_tiff_file_count_pages(const ccodecs_tiff_file *file, uint32_t index, uint64_t *offset);
+
 /// Returns whether the file is truncated: it ends before its first directory, or before the values of one of its tags.
 bool ccodecs_tiff_file_is_truncated(const ccodecs_tiff_file *file);
 

@@ -133,13 +133,14 @@ extension ProcessingConfiguration: FieldRecord {
       "frame_index", \.frameIndex,
       option: OptionText(
         "frame-index", "index",
-        "Start with this frame of an animation, counted from 0, or from the end if it is negative, as in "
-          + "'--frame-index=-1'. Default: 0.")),
+        "Start with this frame of an animation, or use this page of a TIFF or picture of an ICO, the largest first. "
+          + "Counted from 0, or from the end if it is negative, as in '--frame-index=-1'. Default: 0.")),
     Field(
       "max_frames", \.maxFrames, .range(0...maxFrameBound),
       option: OptionText(
         "max-frames", "frames",
-        "Set the maximum number of frames of the result; 0 for all. Default: 1.")),
+        "Set the maximum number of frames of the result; 0 keeps the whole animation. GIF, WebP and PNG store "
+          + "several frames. Default: 1.")),
     Field(
       "tolerate_truncation", \.tolerateTruncation,
       option: OptionText(
