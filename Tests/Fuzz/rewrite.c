@@ -82,7 +82,12 @@ static outcome rewrite(const uint8_t *bytes, size_t count, size_t window_bytes, 
   check(ccodecs_rewriter_create(FUZZ_FORMAT, &limits, &budget, &rewriter) == CCODECS_OK, "there is a rewriter");
   next_window(&f);
   ccodecs_survey survey = {0};
-  if (read_header(decoder, rewriter, &f)) {
+  bool has_header = read_header(decoder, rewriter, &f);
+  if (has_header && is_animation && ccodecs_decoder_header(decoder)->can_buffer_input) {
+    check(ccodecs_decoder_buffer_input(decoder) == CCODECS_OK, "a file can be buffered");
+    has_header = read_header(decoder, rewriter, &f);
+  }
+  if (has_header) {
     if (is_animation && ccodecs_decoder_header(decoder)->has_frames) {
       ccodecs_decoder_select_frames(decoder, 0, 0);
     }

@@ -229,6 +229,38 @@ def tiff(entries, data, order="<"):
     return head + struct.pack(order + "H", len(entries)) + directory + bytes(4) + late
 
 
+def tiff_pages(pages, data, last=0):
+    """Returns a TIFF with an IFD for each of `pages`, lists of entries of up to 4 bytes; `last` is the offset after them."""
+    file, place = b"II" + struct.pack("<HI", 42, 8 + len(data)) + data, 8 + len(data)
+    for index, entries in enumerate(pages):
+        directory = tiff(entries, b"")[8:-4]
+        place += len(directory) + 4
+        file += directory + struct.pack("<I", last if index == len(pages) - 1 else place)
+    return file
+
+
+def icon(pictures):
+    """Returns an ICO of pictures: width, height, bits and bytes."""
+    at, directory = 6 + 16 * len(pictures), struct.pack("<HHH", 0, 1, len(pictures))
+    for width, height, bits, data in pictures:
+        directory += struct.pack("<BBBBHHII", width, height, 0, 0, 1, bits, len(data), at)
+        at += len(data)
+    return directory + b"".join(data for *_, data in pictures)
+
+
+def icon_seeds():
+    def bitmap(side, bits):
+        row = (side * bits + 31) // 32 * 4 + (side + 31) // 32 * 4
+        palette = bytes(range(4 << bits)) if bits <= 8 else b""
+        return struct.pack("<IiiHHIIiiII", 40, side, 2 * side, 1, bits, *[0] * 6) + palette + bytes(range(200))[:row] * side
+
+    png = (FIXTURES / "bilevel.png").read_bytes()
+    pictures = [(8, 8, 32, bitmap(8, 32)), (40, 40, 1, png), (16, 16, 1, bitmap(16, 1)), (8, 8, 24, bitmap(8, 24))]
+    yield "pictures", icon(pictures)
+    yield "equal", icon([pictures[0]] * 3 + [pictures[1]] * 2)
+    yield "too-small", icon([(200, 200, 32, pictures[0][3][:41]), *pictures])
+
+
 def tiff_seeds():
     def entries(width, height, bits=8, samples=1, photometric=1, compression=1, **other):
         tags = {"rows": 278, "offsets": 273, "counts": 279, "tile_width": 322, "tile_height": 323,
@@ -253,6 +285,10 @@ def tiff_seeds():
     packed = bytes([129, 7] * 400)
     yield "packbits", tiff(entries(128, 300, compression=32773, rows=[100], offsets=[8] * 3, counts=[len(packed)] * 3),
                            packed, order=">")
+    pages = [entries(20, height, rows=[height], offsets=[8], counts=[20 * height]) for height in (9, 30, 5)]
+    kinds = [pages[0], pages[1] + [(254, 4, [1])], pages[2] + [(254, 3, [2])], pages[1]]
+    yield "pages", tiff_pages(kinds, noise[:600])
+    yield "loop", tiff_pages(kinds, noise[:600], last=608)
 
 
 # MARK: Palettes
@@ -284,6 +320,8 @@ def main(folder):
             write(folder / extension / f"{kind}.{extension}", file.bytes())
     for kind, data in tiff_seeds():
         write(folder / "tiff" / f"{kind}.tiff", data)
+    for kind, data in icon_seeds():
+        write(folder / "ico" / f"{kind}.ico", data)
     for kind, data in palette_seeds():
         write(folder / "palette" / f"{kind}.palette", data)
     for name, data in (*animations.gif_seeds(), *animations.apng_seeds(), *animations.webp_seeds(FIXTURES)):
