@@ -24,6 +24,7 @@ from PIL import GifImagePlugin, Image, ImageChops
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "Tests" / "EndToEnd"))
 import apng_reference  # noqa: E402
+from frame_sequences import merged  # noqa: E402
 
 GifImagePlugin.LOADING_STRATEGY = GifImagePlugin.LoadingStrategy.RGB_ALWAYS
 WORKER = os.environ.get("IMAGE_WORKER", "image-worker")
@@ -31,17 +32,6 @@ WORKER = os.environ.get("IMAGE_WORKER", "image-worker")
 
 def run(*command, **options) -> subprocess.CompletedProcess:
     return subprocess.run([str(part) for part in command], capture_output=True, timeout=120, **options)
-
-
-def merged(frames: list) -> list:
-    """Frames with equal ones in sequence made one, except short ones."""
-    result = []
-    for image, duration in frames:
-        if result and duration > 10 and result[-1][1] > 10 and result[-1][0].tobytes() == image.tobytes():
-            result[-1] = (image, result[-1][1] + duration)
-        else:
-            result.append((image, duration))
-    return result
 
 
 def visible(image: Image.Image) -> Image.Image:

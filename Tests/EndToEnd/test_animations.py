@@ -8,6 +8,7 @@ import apng_reference
 import grpc
 import pytest
 from conftest import Client, Worker
+from frame_sequences import merged
 from google.rpc import error_details_pb2
 from PIL import GifImagePlugin, Image, ImageChops
 from test_calls import details, parts
@@ -58,17 +59,6 @@ def animations() -> list:
             except (OSError, ValueError, SyntaxError, EOFError, Image.DecompressionBombError):
                 continue
     return found
-
-
-def merged(frames: list) -> list:
-    """Frames with equal ones in sequence made one, except short ones."""
-    result = []
-    for image, duration in frames:
-        if result and duration > 10 and result[-1][1] > 10 and result[-1][0].tobytes() == image.tobytes():
-            result[-1] = (image, result[-1][1] + duration)
-        else:
-            result.append((image, duration))
-    return result
 
 
 @pytest.mark.skipif(not CORPUS.is_dir(), reason="there is no ../shared/corpus")
