@@ -76,15 +76,19 @@ static const uint8_t *ring_row(const cpixels_doubler *d, uint32_t row) {
 }
 
 /// Doubles a row of sums. `even` and `odd` are added at even and odd columns before the shift, which rounds them.
-static void double_columns(
-    const uint16_t *sums, uint32_t count, uint32_t shift, uint32_t even, uint32_t odd, uint32_t width, uint8_t *row) {
-  for (uint32_t i = 0; i < count; i++) {
-    const uint32_t before = sums[i == 0 ? 0 : i - 1];
-    const uint32_t after = sums[i + 1 < count ? i + 1 : i];
-    row[2 * i] = (uint8_t)((sums[i] * 3u + before + even) >> shift);
-    if (2 * i + 1 < width) {
-      row[2 * i + 1] = (uint8_t)((sums[i] * 3u + after + odd) >> shift);
-    }
+static inline __attribute__((always_inline)) void double_columns(
+    const uint16_t *restrict sums, uint32_t count, const uint32_t shift, uint16_t even, uint16_t odd, uint32_t width,
+    uint8_t *restrict row) {
+  const uint32_t last = count - 1;
+  row[0] = (uint8_t)((sums[0] * 4u + even) >> shift);
+  for (uint32_t i = 0; i < last; i++) { // vectorized by the compiler
+    const uint16_t left = (uint16_t)(sums[i] * 3 + sums[i + 1] + odd);
+    const uint16_t right = (uint16_t)(sums[i + 1] * 3 + sums[i] + even);
+    row[2 * i + 1] = (uint8_t)(left >> shift);
+    row[2 * i + 2] = (uint8_t)(right >> shift);
+  }
+  if (2 * last + 1 < width) {
+    row[2 * last + 1] = (uint8_t)((sums[last] * 4u + odd) >> shift);
   }
 }
 

@@ -12,6 +12,8 @@
 
 #include "cpixels.h"
 
+#include <math.h>
+
 /// Weights are Q14, and the weights of a destination sample sum to exactly 1. Intermediate samples are Q6. The absolute
 /// values of a kernel's weights sum to less than 1.6, so an intermediate sample stays below 255 * 64 * 1.6 < 2^15.
 #define CPIXELS_WEIGHT_BITS 14
@@ -23,6 +25,16 @@
 
 /// The number of taps in a window of floating-point weights is a multiple of this.
 #define CPIXELS_FLOAT_TAP_MULTIPLE 8
+
+/// The number of equal steps in a table of signals or light, between which values are interpolated.
+enum { CPIXELS_LIGHT_STEPS = 4096 };
+
+/// The curve of sRGB in both directions. Light is 0 to 65535.
+typedef struct cpixels_light {
+  float levels[256];                      ///< The light of each 8-bit signal, as a whole number.
+  float light[CPIXELS_LIGHT_STEPS + 2];   ///< The light at equal steps of the signal; the last one repeats.
+  float signals[CPIXELS_LIGHT_STEPS + 2]; ///< The signal, 0 to 1, at equal steps of light; the last one repeats.
+} cpixels_light;
 
 /// The memory layout of an axis's weights.
 typedef enum cpixels_layout {
@@ -86,11 +98,17 @@ typedef struct cpixels_resize_kernels {
   /// Converts 16-bit samples to floats.
   void (*widen_u16)(const uint16_t *samples, size_t sample_count, float *floats);
   /// Resamples two rows of pixels of `lane_count` (1 or 4) floats. May read up to a window beyond the rows.
-  void (*horizontal_u16)(
+  void (*horizontal_float)(
       const cpixels_axis *axis, uint32_t lane_count, const float *a, const float *b, float *out_a, float *out_b);
   /// Combines intermediate rows into one 16-bit row of `sample_count` samples, rounded to nearest.
   void (*vertical_u16)(
       const float *const *rows, const float *weights, uint32_t row_count, size_t sample_count, uint16_t *destination);
+  /// Combines intermediate rows into one row of floats. Writes up to a multiple of CPIXELS_COLUMN_MULTIPLE samples.
+  void (*vertical_float)(
+      const float *const *rows, const float *weights, uint32_t row_count, size_t sample_count, float *destination);
+  /// Converts packed 8-bit signals of three channels to light, four floats per pixel, of which the last is not written
+  /// or 0.
+  void (*linearize_rgb8)(const float levels[256], const uint8_t *rgb, size_t pixel_count, float *lanes);
 
   /// Converts packed pixels of 3 or 4 channels to planes that are `plane_stride` samples apart, and back.
   void (*split)(const uint8_t *packed, size_t pixel_count, uint32_t channels, uint8_t *planes, size_t plane_stride);
@@ -135,6 +153,32 @@ void cpixels_ycc_to_rgb_avx2(const uint8_t *y, const uint8_t *cb, const uint8_t 
 #if defined(__aarch64__)
 extern const cpixels_resize_kernels cpixels_resize_neon;
 #endif
+
+// MARK: Linear light (light.c)
+
+/// Returns the light of a signal, both 0 to 1. Source: IEC 61966-2-1, the curve of sRGB.
+static inline double cpixels_light_of(double signal) {
+  return signal <= 0.04045 ? signal / 12.92 : pow((signal + 0.055) / 1.055, 2.4);
+}
+
+/// Fills the tables; that of light at equal steps only for signals of 16 bits.
+void cpixels_light_fill(bool is_16bit, cpixels_light *light);
+
+/// The type of the pixels that are converted to light and back.
+typedef struct cpixels_light_pixels {
+  uint32_t channels; ///< 1, 3 or 4; three channels take four floats.
+  bool is_16bit;
+  bool has_alpha; ///< Whether the fourth channel is alpha, which is 0 to 1 and multiplies the light of the others.
+} cpixels_light_pixels;
+
+/// Converts packed pixels to light, in one or four floats each.
+void cpixels_linearize(
+    const cpixels_light *light, const cpixels_resize_kernels *kernels, cpixels_light_pixels pixels, const void *row,
+    size_t pixel_count, float *lanes);
+
+/// The inverse of cpixels_linearize: clamps, and rounds to nearest. Color is 0 where alpha rounds to 0.
+void cpixels_delinearize(
+    const cpixels_light *light, cpixels_light_pixels pixels, const float *lanes, size_t pixel_count, void *row);
 
 // MARK: Axes (resize_axis.c)
 

@@ -13,8 +13,9 @@ struct cpixels_resizer {
   const cpixels_resize_kernels *kernels;
   cpixels_axis horizontal;
   cpixels_axis vertical;
-  uint32_t lane_count; ///< The number of floating-point samples per pixel: 1 or 4.
-  size_t column_count; ///< The row length of an intermediate plane in samples, a multiple of CPIXELS_COLUMN_MULTIPLE.
+  cpixels_light *light; ///< NULL unless samples are resampled in linear light.
+  uint32_t lane_count;  ///< The number of floating-point samples per pixel: 1 or 4.
+  size_t column_count;  ///< The row length of an intermediate plane in samples, a multiple of CPIXELS_COLUMN_MULTIPLE.
   size_t source_row_size;
   size_t source_stride; ///< The stride between the planes of a source row.
   size_t ring_pair_size;
@@ -28,8 +29,16 @@ struct cpixels_resizer {
   uint32_t given;      ///< The number of destination rows read.
 };
 
-static bool is_u8(const cpixels_resizer *r) {
-  return r->options.sample == CPIXELS_SAMPLE_U8;
+/// Returns whether samples are resampled in fixed point; others are converted to floats.
+static bool is_fixed(const cpixels_resizer *r) {
+  return r->options.sample == CPIXELS_SAMPLE_U8 && !r->options.in_linear_light;
+}
+
+static cpixels_light_pixels light_pixels(const cpixels_resizer *r) {
+  return (cpixels_light_pixels){
+      .channels = r->options.channels,
+      .is_16bit = r->options.sample == CPIXELS_SAMPLE_U16,
+      .has_alpha = r->options.has_alpha};
 }
 
 // MARK: Memory
@@ -54,7 +63,7 @@ static size_t round_up(size_t value, size_t multiple) {
   return (value + multiple - 1) / multiple * multiple;
 }
 
-static void place_u8(cpixels_arena *arena, cpixels_resizer *r) {
+static void place_fixed(cpixels_arena *arena, cpixels_resizer *r) {
   const size_t channels = r->options.channels;
   const cpixels_axis_options *horizontal = &r->options.horizontal;
   cpixels_axis_place(arena, horizontal, cpixels_axis_choose(horizontal, r->kernels), r->kernels, true, &r->horizontal);
@@ -68,7 +77,7 @@ static void place_u8(cpixels_arena *arena, cpixels_resizer *r) {
   }
 }
 
-static void place_u16(cpixels_arena *arena, cpixels_resizer *r) {
+static void place_float(cpixels_arena *arena, cpixels_resizer *r) {
   const cpixels_axis_options *horizontal = &r->options.horizontal;
   const cpixels_axis_options *vertical = &r->options.vertical;
   const bool is_copy = cpixels_axis_choose(horizontal, &cpixels_resize_scalar) == CPIXELS_LAYOUT_COPY;
@@ -76,11 +85,15 @@ static void place_u16(cpixels_arena *arena, cpixels_resizer *r) {
       arena, horizontal, is_copy ? CPIXELS_LAYOUT_COPY : CPIXELS_LAYOUT_PLAIN, r->kernels, false, &r->horizontal);
   cpixels_axis_place(arena, vertical, CPIXELS_LAYOUT_PLAIN, r->kernels, false, &r->vertical);
   r->lane_count = r->options.channels == 1 ? 1 : 4;
-  r->source_row_size = (size_t)horizontal->source_count * r->options.channels * sizeof(uint16_t);
+  const size_t sample_size = r->options.sample == CPIXELS_SAMPLE_U16 ? sizeof(uint16_t) : 1;
+  r->source_row_size = (size_t)horizontal->source_count * r->options.channels * sample_size;
   r->source_stride = ((size_t)horizontal->source_count + r->horizontal.window) * r->lane_count;
   r->ring_pair_size = 2 * r->column_count * r->lane_count * sizeof(float);
   r->source_planes = cpixels_arena_take(arena, 2 * r->source_stride, sizeof(float));
-  if (r->options.channels == 3) {
+  if (r->options.in_linear_light) {
+    r->light = cpixels_arena_take(arena, 1, sizeof *r->light);
+    r->output_planes = cpixels_arena_take(arena, r->column_count * r->lane_count, sizeof(float));
+  } else if (r->options.channels == 3) {
     r->output_planes = cpixels_arena_take(arena, r->column_count * r->lane_count, sizeof(uint16_t));
   }
 }
@@ -88,10 +101,10 @@ static void place_u16(cpixels_arena *arena, cpixels_resizer *r) {
 /// Allocates all memory except init's scratch. `r->options` and `r->kernels` must be set.
 static void place(cpixels_arena *arena, cpixels_resizer *r) {
   r->column_count = round_up(r->options.horizontal.destination_count, CPIXELS_COLUMN_MULTIPLE);
-  if (is_u8(r)) {
-    place_u8(arena, r);
+  if (is_fixed(r)) {
+    place_fixed(arena, r);
   } else {
-    place_u16(arena, r);
+    place_float(arena, r);
   }
   r->pending = cpixels_arena_take(arena, r->source_row_size, 1);
   r->window = cpixels_arena_take(arena, (size_t)r->vertical.tap_count + 1, sizeof(void *));
@@ -108,6 +121,7 @@ static double *take_scratch(cpixels_arena *arena, const cpixels_resizer *r) {
 static bool options_are_valid(const cpixels_resizer_options *options) {
   return cpixels_axis_is_valid(&options->horizontal) && cpixels_axis_is_valid(&options->vertical) &&
          (options->channels == 1 || options->channels == 3 || options->channels == 4) &&
+         (!options->has_alpha || (options->in_linear_light && options->channels == 4)) &&
          (options->sample == CPIXELS_SAMPLE_U8 || options->sample == CPIXELS_SAMPLE_U16);
 }
 
@@ -137,8 +151,11 @@ cpixels_resizer *cpixels_resizer_init(const cpixels_resizer_options *options, vo
   double *scratch = take_scratch(&arena, r);
   cpixels_axis_fill(&options->horizontal, scratch, &r->horizontal);
   cpixels_axis_fill(&options->vertical, scratch, &r->vertical);
-  if (!is_u8(r)) {
+  if (!is_fixed(r)) {
     memset(r->source_planes, 0, 2 * r->source_stride * sizeof(float)); // windows read beyond the rows
+  }
+  if (r->light != NULL) {
+    cpixels_light_fill(r->options.sample == CPIXELS_SAMPLE_U16, r->light);
   }
   return r;
 }
@@ -149,7 +166,7 @@ static uint8_t *ring_pair(const cpixels_resizer *r, uint32_t pair) {
   return r->ring + (size_t)(pair % r->ring_pair_count) * r->ring_pair_size;
 }
 
-static void push_pair_u8(cpixels_resizer *r, const uint8_t *a, const uint8_t *b, int16_t *pairs) {
+static void push_pair_fixed(cpixels_resizer *r, const uint8_t *a, const uint8_t *b, int16_t *pairs) {
   const uint32_t channels = r->options.channels;
   if (channels == 1) {
     r->kernels->horizontal_u8(&r->horizontal, a, b, pairs);
@@ -166,8 +183,13 @@ static void push_pair_u8(cpixels_resizer *r, const uint8_t *a, const uint8_t *b,
 }
 
 /// Converts samples to floats, and three channels to four.
-static void widen_row_u16(const cpixels_resizer *r, const uint16_t *row, float *lanes) {
+static void widen_row(const cpixels_resizer *r, const void *samples, float *lanes) {
   const size_t count = r->horizontal.source_count;
+  if (r->light != NULL) {
+    cpixels_linearize(r->light, r->kernels, light_pixels(r), samples, count, lanes);
+    return;
+  }
+  const uint16_t *row = samples;
   if (r->options.channels != 3) {
     r->kernels->widen_u16(row, count * r->lane_count, lanes);
     return;
@@ -179,21 +201,21 @@ static void widen_row_u16(const cpixels_resizer *r, const uint16_t *row, float *
   }
 }
 
-static void push_pair_u16(cpixels_resizer *r, const uint16_t *a, const uint16_t *b, float *pair) {
+static void push_pair_float(cpixels_resizer *r, const void *a, const void *b, float *pair) {
   float *lanes_a = r->source_planes;
   float *lanes_b = lanes_a + r->source_stride;
-  widen_row_u16(r, a, lanes_a);
-  widen_row_u16(r, b, lanes_b);
-  r->kernels->horizontal_u16(
+  widen_row(r, a, lanes_a);
+  widen_row(r, b, lanes_b);
+  r->kernels->horizontal_float(
       &r->horizontal, r->lane_count, lanes_a, lanes_b, pair, pair + r->column_count * r->lane_count);
 }
 
 static void push_pair(cpixels_resizer *r, uint32_t pair, const void *a, const void *b) {
   void *destination = ring_pair(r, pair);
-  if (is_u8(r)) {
-    push_pair_u8(r, a, b, destination);
+  if (is_fixed(r)) {
+    push_pair_fixed(r, a, b, destination);
   } else {
-    push_pair_u16(r, a, b, destination);
+    push_pair_float(r, a, b, destination);
   }
 }
 
@@ -239,7 +261,7 @@ size_t cpixels_resizer_push(cpixels_resizer *r, const void *rows, size_t row_str
 // MARK: Rows out
 
 /// Writes the next output row if the pairs under its kernel have arrived.
-static bool read_row_u8(cpixels_resizer *r, uint8_t *destination) {
+static bool read_row_fixed(cpixels_resizer *r, uint8_t *destination) {
   const uint32_t first_pair = r->vertical.first[r->given] / 2;
   const int16_t *weights = r->vertical.fixed_weights + (size_t)r->given * r->vertical.window;
   uint32_t pair_count = r->vertical.window / 2;
@@ -265,7 +287,7 @@ static bool read_row_u8(cpixels_resizer *r, uint8_t *destination) {
   return true;
 }
 
-static bool read_row_u16(cpixels_resizer *r, uint16_t *destination) {
+static bool read_row_float(cpixels_resizer *r, void *row) {
   const uint32_t first = r->vertical.first[r->given];
   const uint32_t row_count = r->vertical.tap_count;
   const bool is_complete = r->pushed == r->vertical.source_count;
@@ -279,6 +301,13 @@ static bool read_row_u16(cpixels_resizer *r, uint16_t *destination) {
   const float *const *rows = (const float *const *)r->window;
   const float *weights = r->vertical.float_weights + (size_t)r->given * r->vertical.window;
   const size_t width = r->horizontal.destination_count;
+  if (r->light != NULL) {
+    float *light = r->output_planes;
+    r->kernels->vertical_float(rows, weights, row_count, width * r->lane_count, light);
+    cpixels_delinearize(r->light, light_pixels(r), light, width, row);
+    return true;
+  }
+  uint16_t *destination = row;
   if (r->options.channels != 3) {
     r->kernels->vertical_u16(rows, weights, row_count, width * r->lane_count, destination);
     return true;
@@ -297,8 +326,7 @@ size_t cpixels_resizer_read(cpixels_resizer *r, void *rows, size_t row_stride, s
   uint8_t *destination = rows;
   size_t count = 0;
   for (; count < capacity && r->given < r->vertical.destination_count; count++, destination += row_stride) {
-    const bool is_read = is_u8(r) ? read_row_u8(r, destination) : read_row_u16(r, (uint16_t *)(void *)destination);
-    if (!is_read) {
+    if (!(is_fixed(r) ? read_row_fixed(r, destination) : read_row_float(r, destination))) {
       break;
     }
     r->given++;

@@ -218,6 +218,10 @@ AVX2 static void widen_u16(const uint16_t *samples, size_t sample_count, float *
   }
 }
 
+AVX2 static void linearize_rgb8(const float levels[256], const uint8_t *rgb, size_t pixel_count, float *lanes) {
+  cpixels_resize_scalar.linearize_rgb8(levels, rgb, pixel_count, lanes);
+}
+
 /// Adds the products of two adjacent taps of a pixel of four lanes, whose weights are `two`, to the sums of rows a and
 /// b.
 AVX2 static inline void add_two_taps(__m256 two, const float *a, const float *b, __m256 *sum_a, __m256 *sum_b) {
@@ -274,10 +278,10 @@ AVX2 static void horizontal_one(const cpixels_axis *axis, const float *a, const 
   }
 }
 
-AVX2 static void horizontal_u16(
+AVX2 static void horizontal_float(
     const cpixels_axis *axis, uint32_t lane_count, const float *a, const float *b, float *out_a, float *out_b) {
   if (axis->layout == CPIXELS_LAYOUT_COPY) {
-    cpixels_resize_scalar.horizontal_u16(axis, lane_count, a, b, out_a, out_b);
+    cpixels_resize_scalar.horizontal_float(axis, lane_count, a, b, out_a, out_b);
   } else if (lane_count == 4) {
     horizontal_four(axis, a, b, out_a, out_b);
   } else {
@@ -293,9 +297,9 @@ AVX2 static inline __m256i round_16(__m256 low, __m256 high) {
   return _mm256_permute4x64_epi64(packed, 0xD8);
 }
 
-/// Computes the 32 samples that start at `x`.
-AVX2 static inline void vertical_32_u16(
-    const float *const *rows, const float *weights, uint32_t row_count, size_t x, uint16_t *destination) {
+/// Computes the 32 sums that start at `x`.
+AVX2 static inline __attribute__((always_inline)) void vertical_32_float(
+    const float *const *rows, const float *weights, uint32_t row_count, size_t x, __m256 sums[4]) {
   __m256 sum_0 = _mm256_setzero_ps();
   __m256 sum_1 = _mm256_setzero_ps();
   __m256 sum_2 = _mm256_setzero_ps();
@@ -308,8 +312,29 @@ AVX2 static inline void vertical_32_u16(
     sum_2 = _mm256_fmadd_ps(_mm256_loadu_ps(at + 16), weight, sum_2);
     sum_3 = _mm256_fmadd_ps(_mm256_loadu_ps(at + 24), weight, sum_3);
   }
-  _mm256_storeu_si256((__m256i *)destination, round_16(sum_0, sum_1));
-  _mm256_storeu_si256((__m256i *)(destination + 16), round_16(sum_2, sum_3));
+  sums[0] = sum_0;
+  sums[1] = sum_1;
+  sums[2] = sum_2;
+  sums[3] = sum_3;
+}
+
+AVX2 static void vertical_float(
+    const float *const *rows, const float *weights, uint32_t row_count, size_t sample_count, float *destination) {
+  for (size_t x = 0; x < sample_count; x += 32) {
+    __m256 sums[4];
+    vertical_32_float(rows, weights, row_count, x, sums);
+    for (size_t i = 0; i < 4; i++) {
+      _mm256_storeu_ps(destination + x + 8 * i, sums[i]);
+    }
+  }
+}
+
+AVX2 static inline void vertical_32_u16(
+    const float *const *rows, const float *weights, uint32_t row_count, size_t x, uint16_t *destination) {
+  __m256 sums[4];
+  vertical_32_float(rows, weights, row_count, x, sums);
+  _mm256_storeu_si256((__m256i *)destination, round_16(sums[0], sums[1]));
+  _mm256_storeu_si256((__m256i *)(destination + 16), round_16(sums[2], sums[3]));
 }
 
 AVX2 static void vertical_u16(
@@ -331,8 +356,10 @@ const cpixels_resize_kernels cpixels_resize_avx2 = {
     .horizontal_u8 = horizontal_u8,
     .vertical_u8 = vertical_u8,
     .widen_u16 = widen_u16,
-    .horizontal_u16 = horizontal_u16,
+    .horizontal_float = horizontal_float,
     .vertical_u16 = vertical_u16,
+    .vertical_float = vertical_float,
+    .linearize_rgb8 = linearize_rgb8,
     .split = cpixels_split_avx2,
     .join = cpixels_join_avx2,
 };

@@ -184,6 +184,65 @@ AVX512 static void widen_u16(const uint16_t *samples, size_t sample_count, float
   }
 }
 
+/// A table of 256 bytes in registers.
+typedef struct byte_table {
+  __m512i quarters[4];
+} byte_table;
+
+/// Returns the bytes of a table of 16-bit numbers that start at bit `shift`.
+AVX512 static inline byte_table byte_table_of(const float levels[256], int shift) {
+  byte_table table;
+  for (int q = 0; q < 4; q++) {
+    __m128i bytes[4];
+    for (int i = 0; i < 4; i++) {
+      const __m512i whole = _mm512_cvttps_epi32(_mm512_loadu_ps(levels + 64 * q + 16 * i));
+      bytes[i] = _mm512_cvtepi32_epi8(_mm512_srli_epi32(whole, (unsigned)shift));
+    }
+    memcpy(&table.quarters[q], bytes, sizeof bytes);
+  }
+  return table;
+}
+
+AVX512 static inline __m512i look_up(byte_table table, __m512i indices) {
+  const __m512i low = _mm512_permutex2var_epi8(table.quarters[0], indices, table.quarters[1]);
+  const __m512i high = _mm512_permutex2var_epi8(table.quarters[2], indices, table.quarters[3]);
+  return _mm512_mask_mov_epi8(low, _mm512_movepi8_mask(indices), high);
+}
+
+/// Converts sixteen pixels at a time. Levels are whole numbers of 16 bits, so that their bytes can be looked up.
+AVX512 static void linearize_rgb8(const float levels[256], const uint8_t *rgb, size_t pixel_count, float *lanes) {
+  const byte_table low = byte_table_of(levels, 0);
+  const byte_table high = byte_table_of(levels, 8);
+  // The bytes of four pixels in the order of memory: red, green, blue, and any other.
+  const __m512i four = _mm512_setr_epi32(
+      0x00020100, 0x00050403, 0x00080706, 0x000B0A09, 0x000E0D0C, 0x0011100F, 0x00141312, 0x00171615, 0x001A1918,
+      0x001D1C1B, 0x00201F1E, 0x00232221, 0x00262524, 0x00292827, 0x002C2B2A, 0x002F2E2D);
+  // The low and the high byte of each of sixteen samples as 32-bit numbers; 64 is added to the indices of high bytes.
+  const __m512i pair = _mm512_add_epi32(
+      _mm512_set1_epi32(0x4000),
+      _mm512_mullo_epi32(
+          _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15), _mm512_set1_epi32(0x0101)));
+  const __mmask64 colors = 0x0333033303330333;
+  const __mmask64 sixteen = ((__mmask64)1 << 48) - 1;
+  for (size_t i = 0; i < pixel_count; i += 16) {
+    const size_t rest = pixel_count - i;
+    const __mmask64 mask = rest >= 16 ? sixteen : ((__mmask64)1 << 3 * rest) - 1;
+    const __m512i samples = _mm512_permutexvar_epi8(four, _mm512_maskz_loadu_epi8(mask, rgb + 3 * i));
+    const __m512i lows = look_up(low, samples);
+    const __m512i highs = look_up(high, samples);
+#pragma unroll
+    for (size_t q = 0; q < 4; q++) {
+      if (4 * q >= rest) {
+        break;
+      }
+      const __m512i places = _mm512_add_epi8(pair, _mm512_set1_epi32((int)(0x1010 * q)));
+      const __m512 light = _mm512_cvtepi32_ps(_mm512_maskz_permutex2var_epi8(colors, lows, places, highs));
+      const __mmask16 pixels = rest >= 4 * q + 4 ? 0xFFFF : (__mmask16)((1 << 4 * (rest - 4 * q)) - 1);
+      _mm512_mask_storeu_ps(lanes + 4 * (i + 4 * q), pixels, light);
+    }
+  }
+}
+
 /// Adds up the four partial sums of a pixel's lanes.
 AVX512 static inline __m128 add_up_quarters(__m512 sum) {
   const __m512 halves = _mm512_add_ps(sum, _mm512_shuffle_f32x4(sum, sum, 0x4E));
@@ -211,12 +270,12 @@ AVX512 static void horizontal_four(
   }
 }
 
-AVX512 static void horizontal_u16(
+AVX512 static void horizontal_float(
     const cpixels_axis *axis, uint32_t lane_count, const float *a, const float *b, float *out_a, float *out_b) {
   if (axis->layout != CPIXELS_LAYOUT_COPY && lane_count == 4) {
     horizontal_four(axis, a, b, out_a, out_b);
   } else {
-    cpixels_resize_avx2.horizontal_u16(axis, lane_count, a, b, out_a, out_b); // too few taps to fill wider registers
+    cpixels_resize_avx2.horizontal_float(axis, lane_count, a, b, out_a, out_b); // too few taps to fill wider registers
   }
 }
 
@@ -226,8 +285,14 @@ AVX512 static inline __m256i round_16(__m512 sum) {
   return _mm512_cvtusepi32_epi16(_mm512_max_epi32(whole, _mm512_setzero_si512()));
 }
 
-/// Computes the 32 samples that start at `x`.
-AVX512 static inline __m512i vertical_32_u16(
+/// 32 sums.
+typedef struct sums_32 {
+  __m512 low;
+  __m512 high;
+} sums_32;
+
+/// Computes the 32 sums that start at `x`.
+AVX512 static inline sums_32 vertical_32_float(
     const float *const *rows, const float *weights, uint32_t row_count, size_t x) {
   __m512 low = _mm512_setzero_ps();
   __m512 high = _mm512_setzero_ps();
@@ -236,7 +301,23 @@ AVX512 static inline __m512i vertical_32_u16(
     low = _mm512_fmadd_ps(_mm512_loadu_ps(rows[t] + x), weight, low);
     high = _mm512_fmadd_ps(_mm512_loadu_ps(rows[t] + x + 16), weight, high);
   }
-  return _mm512_inserti64x4(_mm512_castsi256_si512(round_16(low)), round_16(high), 1);
+  return (sums_32){low, high};
+}
+
+AVX512 static void vertical_float(
+    const float *const *rows, const float *weights, uint32_t row_count, size_t sample_count, float *destination) {
+  for (size_t x = 0; x < sample_count; x += 32) {
+    const sums_32 sums = vertical_32_float(rows, weights, row_count, x);
+    _mm512_storeu_ps(destination + x, sums.low);
+    _mm512_storeu_ps(destination + x + 16, sums.high);
+  }
+}
+
+/// Computes the 32 samples that start at `x`.
+AVX512 static inline __m512i vertical_32_u16(
+    const float *const *rows, const float *weights, uint32_t row_count, size_t x) {
+  const sums_32 sums = vertical_32_float(rows, weights, row_count, x);
+  return _mm512_inserti64x4(_mm512_castsi256_si512(round_16(sums.low)), round_16(sums.high), 1);
 }
 
 AVX512 static void vertical_u16(
@@ -261,8 +342,10 @@ const cpixels_resize_kernels cpixels_resize_avx512 = {
     .horizontal_u8 = horizontal_u8,
     .vertical_u8 = vertical_u8,
     .widen_u16 = widen_u16,
-    .horizontal_u16 = horizontal_u16,
+    .horizontal_float = horizontal_float,
     .vertical_u16 = vertical_u16,
+    .vertical_float = vertical_float,
+    .linearize_rgb8 = linearize_rgb8,
     .split = cpixels_split_avx2,
     .join = cpixels_join_avx2,
 };

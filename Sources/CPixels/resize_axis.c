@@ -383,8 +383,16 @@ static void make_weights(
     const double weight = tap_walk_value(&taps);
     // Rounding may put a sample with a negligible weight just outside the window.
     const int64_t inside = clamp(s, 0, (int64_t)axis->source_count - 1);
+    if (options->drops_outside && inside != s) {
+      continue;
+    }
     weights[clamp(inside - range.start, 0, (int64_t)axis->window - 1)] += weight;
     sum += weight;
+  }
+  if (sum == 0) { // all taps were dropped
+    const int64_t nearest = clamp(range.left, 0, (int64_t)axis->source_count - 1);
+    weights[clamp(nearest - range.start, 0, (int64_t)axis->window - 1)] = 1;
+    return;
   }
   const double scale = 1 / sum;
   for (uint32_t t = 0; t < axis->window; t++) {

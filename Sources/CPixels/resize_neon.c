@@ -78,11 +78,15 @@ static void widen_u16(const uint16_t *samples, size_t sample_count, float *float
   }
 }
 
+static void linearize_rgb8(const float levels[256], const uint8_t *rgb, size_t pixel_count, float *lanes) {
+  cpixels_resize_scalar.linearize_rgb8(levels, rgb, pixel_count, lanes); // lookups, not arithmetic
+}
+
 /// Computes one destination pixel of four lanes at a time, for two rows.
-static void horizontal_u16(
+static void horizontal_float(
     const cpixels_axis *axis, uint32_t lane_count, const float *a, const float *b, float *out_a, float *out_b) {
   if (axis->layout == CPIXELS_LAYOUT_COPY || lane_count != 4) {
-    cpixels_resize_scalar.horizontal_u16(axis, lane_count, a, b, out_a, out_b);
+    cpixels_resize_scalar.horizontal_float(axis, lane_count, a, b, out_a, out_b);
     return;
   }
   for (uint32_t d = 0; d < axis->destination_count; d++) {
@@ -105,18 +109,34 @@ static void horizontal_u16(
   }
 }
 
-/// Computes the eight samples that start at `x`, rounded to nearest by adding a half and truncating; the conversion
-/// clamps.
-static inline uint16x8_t vertical_8_u16(const float *const *rows, const float *weights, uint32_t row_count, size_t x) {
+/// Computes the eight sums that start at `x`.
+static inline float32x4x2_t vertical_8_float(
+    const float *const *rows, const float *weights, uint32_t row_count, size_t x) {
   float32x4_t low = vdupq_n_f32(0);
   float32x4_t high = low;
   for (uint32_t t = 0; t < row_count; t++) {
     low = vfmaq_n_f32(low, vld1q_f32(rows[t] + x), weights[t]);
     high = vfmaq_n_f32(high, vld1q_f32(rows[t] + x + 4), weights[t]);
   }
+  return (float32x4x2_t){{low, high}};
+}
+
+static void vertical_float(
+    const float *const *rows, const float *weights, uint32_t row_count, size_t sample_count, float *destination) {
+  for (size_t x = 0; x < sample_count; x += 8) {
+    const float32x4x2_t sums = vertical_8_float(rows, weights, row_count, x);
+    vst1q_f32(destination + x, sums.val[0]);
+    vst1q_f32(destination + x + 4, sums.val[1]);
+  }
+}
+
+/// Computes the eight samples that start at `x`, rounded to nearest by adding a half and truncating; the conversion
+/// clamps.
+static inline uint16x8_t vertical_8_u16(const float *const *rows, const float *weights, uint32_t row_count, size_t x) {
   const float32x4_t half = vdupq_n_f32(0.5f);
+  const float32x4x2_t sums = vertical_8_float(rows, weights, row_count, x);
   return vcombine_u16(
-      vqmovn_u32(vcvtq_u32_f32(vaddq_f32(low, half))), vqmovn_u32(vcvtq_u32_f32(vaddq_f32(high, half))));
+      vqmovn_u32(vcvtq_u32_f32(vaddq_f32(sums.val[0], half))), vqmovn_u32(vcvtq_u32_f32(vaddq_f32(sums.val[1], half))));
 }
 
 static void vertical_u16(
@@ -137,8 +157,10 @@ const cpixels_resize_kernels cpixels_resize_neon = {
     .horizontal_u8 = horizontal_u8,
     .vertical_u8 = vertical_u8,
     .widen_u16 = widen_u16,
-    .horizontal_u16 = horizontal_u16,
+    .horizontal_float = horizontal_float,
     .vertical_u16 = vertical_u16,
+    .vertical_float = vertical_float,
+    .linearize_rgb8 = linearize_rgb8,
     .split = cpixels_split_scalar,
     .join = cpixels_join_scalar,
 };

@@ -79,7 +79,7 @@ static inline float add_up(float *sums, uint32_t count) {
   return sums[0];
 }
 
-static void horizontal_row_u16(const cpixels_axis *axis, uint32_t lane_count, const float *source, float *out) {
+static void horizontal_row_float(const cpixels_axis *axis, uint32_t lane_count, const float *source, float *out) {
   if (axis->layout == CPIXELS_LAYOUT_COPY) {
     memcpy(out, source, (size_t)axis->destination_count * lane_count * sizeof *out);
     return;
@@ -99,20 +99,39 @@ static void horizontal_row_u16(const cpixels_axis *axis, uint32_t lane_count, co
   }
 }
 
-static void horizontal_u16(
+static void horizontal_float(
     const cpixels_axis *axis, uint32_t lane_count, const float *a, const float *b, float *out_a, float *out_b) {
-  horizontal_row_u16(axis, lane_count, a, out_a);
-  horizontal_row_u16(axis, lane_count, b, out_b);
+  horizontal_row_float(axis, lane_count, a, out_a);
+  horizontal_row_float(axis, lane_count, b, out_b);
+}
+
+static inline float sum_of_rows(const float *const *rows, const float *weights, uint32_t row_count, size_t x) {
+  float sum = 0;
+  for (uint32_t t = 0; t < row_count; t++) {
+    sum = fused(rows[t][x], weights[t], sum);
+  }
+  return sum;
+}
+
+static void vertical_float(
+    const float *const *rows, const float *weights, uint32_t row_count, size_t sample_count, float *destination) {
+  for (size_t x = 0; x < sample_count; x++) {
+    destination[x] = sum_of_rows(rows, weights, row_count, x);
+  }
+}
+
+static void linearize_rgb8(const float levels[256], const uint8_t *rgb, size_t pixel_count, float *lanes) {
+  for (size_t i = 0; i < pixel_count; i++, rgb += 3, lanes += 4) {
+    lanes[0] = levels[rgb[0]];
+    lanes[1] = levels[rgb[1]];
+    lanes[2] = levels[rgb[2]];
+  }
 }
 
 static void vertical_u16(
     const float *const *rows, const float *weights, uint32_t row_count, size_t sample_count, uint16_t *destination) {
   for (size_t x = 0; x < sample_count; x++) {
-    float sum = 0;
-    for (uint32_t t = 0; t < row_count; t++) {
-      sum = fused(rows[t][x], weights[t], sum);
-    }
-    sum += 0.5f;
+    const float sum = sum_of_rows(rows, weights, row_count, x) + 0.5f;
     destination[x] = sum <= 0 ? 0 : sum >= 65535 ? 65535 : (uint16_t)sum;
   }
 }
@@ -121,8 +140,10 @@ const cpixels_resize_kernels cpixels_resize_scalar = {
     .horizontal_u8 = horizontal_u8,
     .vertical_u8 = vertical_u8,
     .widen_u16 = widen_u16,
-    .horizontal_u16 = horizontal_u16,
+    .horizontal_float = horizontal_float,
     .vertical_u16 = vertical_u16,
+    .vertical_float = vertical_float,
+    .linearize_rgb8 = linearize_rgb8,
     .split = cpixels_split_scalar,
     .join = cpixels_join_scalar,
 };

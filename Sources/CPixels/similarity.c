@@ -161,7 +161,7 @@ static void fill_table(cpixels_similarity *s) {
   const int count = 255 * (s->options.channels == 4 ? BLENDED_STEPS : 1);
   for (int i = 0; i <= count; i++) {
     const double level = (double)i / count;
-    s->table[i] = (float)(level <= 0.04045 ? level / 12.92 : pow((level + 0.055) / 1.055, 2.4));
+    s->table[i] = (float)cpixels_light_of(level);
   }
 }
 

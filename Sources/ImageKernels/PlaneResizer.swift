@@ -1,6 +1,16 @@
 internal import CPixels
 package import ImageCodecs
 
+/// The arithmetic with which samples are resampled.
+package enum Resampling: Sendable, Hashable {
+  /// As the samples are stored.
+  case stored
+  /// To the samples of Pillow; see `cpixels_exact`. Only for gray, RGB and RGBA of 8 bits.
+  case pillow
+  /// In linear light; see `cpixels.h`. Alpha is straight.
+  case linearLight
+}
+
 /// A streaming resizer of one plane.
 ///
 /// It is a class because a stage stores up to three in an array, and arrays cannot store noncopyable values.
@@ -22,20 +32,21 @@ package final class PlaneResizer {
   package static let outputRowCount = 16
 
   /// Creates a resizer and allocates its memory.
-  /// - `isExact`: whether samples equal those of Pillow; see `cpixels_exact`. Only for gray, RGB and RGBA of 8 bits.
   /// - Throws: `misuse` for an axis out of range, `outOfMemory` if the budget is exhausted.
   package init(
-    horizontal: AxisGeometry, vertical: AxisGeometry, format: PixelFormat, isExact: Bool = false, budget: ImageBudget
+    horizontal: AxisGeometry, vertical: AxisGeometry, format: PixelFormat, resampling: Resampling = .stored,
+    budget: ImageBudget
   ) throws(CodecError) {
-    var options = cpixels_resizer_options(horizontal: horizontal, vertical: vertical, format: format)
-    guard let byteCount = Self.measure(&options, isExact: isExact) else {
+    var options = cpixels_resizer_options(horizontal, vertical, format, resampling)
+    guard let byteCount = Self.measure(&options, resampling) else {
       throw CodecError(code: .misuse, message: "no resizer for \(horizontal) by \(vertical)")
     }
     let memory = try PixelBuffer(byteCount: byteCount, budget: budget)
     let handle =
-      isExact
-      ? cpixels_exact_init(&options, memory.unsafeBase).map { Handle.exact($0) }
-      : cpixels_resizer_init(&options, memory.unsafeBase).map { Handle.fast($0) }
+      switch resampling {
+      case .pillow: cpixels_exact_init(&options, memory.unsafeBase).map { Handle.exact($0) }
+      case .stored, .linearLight: cpixels_resizer_init(&options, memory.unsafeBase).map { Handle.fast($0) }
+      }
     guard let handle else {
       throw CodecError(code: .misuse, message: "no resizer for \(horizontal) by \(vertical)")
     }
@@ -70,17 +81,20 @@ package final class PlaneResizer {
 
   /// Returns the number of bytes that a resizer for these axes charges.
   package static func byteCount(
-    horizontal: AxisGeometry, vertical: AxisGeometry, format: PixelFormat, isExact: Bool = false
+    horizontal: AxisGeometry, vertical: AxisGeometry, format: PixelFormat, resampling: Resampling = .stored
   ) -> Int {
-    var options = cpixels_resizer_options(horizontal: horizontal, vertical: vertical, format: format)
-    guard let byteCount = measure(&options, isExact: isExact) else { return 0 }
+    var options = cpixels_resizer_options(horizontal, vertical, format, resampling)
+    guard let byteCount = measure(&options, resampling) else { return 0 }
     return byteCount + horizontal.destinationCount * format.pixelByteCount * outputRowCount
   }
 
-  private static func measure(_ options: inout cpixels_resizer_options, isExact: Bool) -> Int? {
+  private static func measure(_ options: inout cpixels_resizer_options, _ resampling: Resampling) -> Int? {
     var byteCount = 0
     let isValid =
-      isExact ? cpixels_exact_measure(&options, &byteCount) : cpixels_resizer_measure(&options, &byteCount)
+      switch resampling {
+      case .pillow: cpixels_exact_measure(&options, &byteCount)
+      case .stored, .linearLight: cpixels_resizer_measure(&options, &byteCount)
+      }
     return isValid ? byteCount : nil
   }
 
@@ -120,11 +134,15 @@ package final class PlaneResizer {
 }
 
 extension cpixels_resizer_options {
-  fileprivate init(horizontal: AxisGeometry, vertical: AxisGeometry, format: PixelFormat) {
+  fileprivate init(
+    _ horizontal: AxisGeometry, _ vertical: AxisGeometry, _ format: PixelFormat, _ resampling: Resampling
+  ) {
+    let inLinearLight = resampling == .linearLight
     self.init(
-      horizontal: cpixels_axis_options(horizontal), vertical: cpixels_axis_options(vertical),
-      channels: UInt8(format.channelCount),
-      sample: format.is16Bit ? CPIXELS_SAMPLE_U16 : CPIXELS_SAMPLE_U8, isa: CPIXELS_ISA_BEST)
+      horizontal: cpixels_axis_options(horizontal, dropsOutside: inLinearLight),
+      vertical: cpixels_axis_options(vertical, dropsOutside: inLinearLight), channels: UInt8(format.channelCount),
+      sample: format.is16Bit ? CPIXELS_SAMPLE_U16 : CPIXELS_SAMPLE_U8, in_linear_light: inLinearLight,
+      has_alpha: inLinearLight && format.hasAlpha, isa: CPIXELS_ISA_BEST)
   }
 }
 
@@ -138,7 +156,7 @@ extension cpixels_doubler_options {
 }
 
 extension cpixels_axis_options {
-  fileprivate init(_ axis: AxisGeometry) {
+  fileprivate init(_ axis: AxisGeometry, dropsOutside: Bool) {
     let enlarging =
       switch axis.enlargement {
       case .same: axis.kernel.handle
@@ -149,7 +167,7 @@ extension cpixels_axis_options {
     self.init(
       source_count: UInt32(axis.sourceCount), destination_count: UInt32(axis.destinationCount),
       ratio: axis.ratio, offset: axis.offset, kernel: kernel,
-      emphasis: kernel == CPIXELS_KERNEL_LANCZOS3 ? axis.emphasis : 0)
+      emphasis: kernel == CPIXELS_KERNEL_LANCZOS3 ? axis.emphasis : 0, drops_outside: dropsOutside)
   }
 }
 

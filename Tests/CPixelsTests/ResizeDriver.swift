@@ -13,10 +13,18 @@ struct ResizeCase: Sendable, CustomTestStringConvertible {
   let emphasis: Double
   /// Whether `cpixels_exact` resamples.
   let isExact: Bool
+  /// Converts samples to linear light, as `cpixels_resizer` drops taps outside the source then; `nil` to leave them.
+  let light: Light?
+
+  /// The channels that are signals of light.
+  enum Light {
+    case color, colorAndAlpha
+  }
 
   init(
     _ source: (Int, Int), _ destination: (Int, Int), channels: Int = 1, scale: Double = 1, offset: Double = 0,
-    kernel: cpixels_kernel = CPIXELS_KERNEL_LANCZOS3, emphasis: Double = 0, isExact: Bool = false
+    kernel: cpixels_kernel = CPIXELS_KERNEL_LANCZOS3, emphasis: Double = 0, isExact: Bool = false,
+    light: Light? = nil
   ) {
     self.source = source
     self.destination = destination
@@ -26,12 +34,14 @@ struct ResizeCase: Sendable, CustomTestStringConvertible {
     self.kernel = kernel
     self.emphasis = emphasis
     self.isExact = isExact
+    self.light = light
   }
 
   var testDescription: String {
     let sizes = "\(source.width)x\(source.height) to \(destination.width)x\(destination.height)"
     let kernel = "kernel \(kernel.rawValue), scale \(scale), offset \(offset), emphasis \(emphasis)"
-    return "\(sizes), \(channels) channels, \(kernel)\(isExact ? ", exact" : "")"
+    return
+      "\(sizes), \(channels) channels, \(kernel)\(isExact ? ", exact" : "")\(light.map { ", light of \($0)" } ?? "")"
   }
 
   var sourceRowSampleCount: Int { source.width * channels }
@@ -44,11 +54,12 @@ struct ResizeCase: Sendable, CustomTestStringConvertible {
     func axis(_ source: Int, _ destination: Int) -> cpixels_axis_options {
       cpixels_axis_options(
         source_count: UInt32(source), destination_count: UInt32(destination), ratio: ratio(source, destination),
-        offset: offset, kernel: kernel, emphasis: emphasis)
+        offset: offset, kernel: kernel, emphasis: emphasis, drops_outside: light != nil)
     }
     return cpixels_resizer_options(
       horizontal: axis(source.width, destination.width), vertical: axis(source.height, destination.height),
-      channels: UInt8(channels), sample: sample, isa: isa)
+      channels: UInt8(channels), sample: sample, in_linear_light: light != nil, has_alpha: light == .colorAndAlpha,
+      isa: isa)
   }
 
   /// Returns the whole image resampled, with rows pushed and read in portions.

@@ -32,9 +32,10 @@ struct ResizeReference {
     let stretch = max(1, ratio)
     let center = (Double(d) + 0.5) * ratio + test.offset
     let reach = Int((3 * stretch).rounded(.up)) + 1
-    let taps = (Int(center) - reach...Int(center) + reach).map { s in
+    let all = (Int(center) - reach...Int(center) + reach).map { s in
       (index: s, weight: kernel((Double(s) + 0.5 - center) / stretch))
     }
+    let taps = test.light == nil ? all : all.filter { (0..<source).contains($0.index) }
     let sum = taps.reduce(0) { $0 + $1.weight }
     return taps.filter { $0.weight != 0 }.flatMap { s, weight in
       emphasized(s).map { (min(source - 1, max(0, $0.index)), $0.weight * weight / sum) }

@@ -15,6 +15,7 @@ struct AnimationPipelineTests {
     ProcessingConfiguration(),
     ProcessingConfiguration(maxWidth: 13, rotation: 90),
     ProcessingConfiguration(maxWidth: 17, exactResize: true),
+    ProcessingConfiguration(maxWidth: 17, resizeInLinearLight: true),
     ProcessingConfiguration(maxWidth: 60, maxHeight: 70, allowUpscale: true, pad: true, flipHorizontal: true),
     ProcessingConfiguration(
       maxWidth: 20, maxHeight: 10, resizeMode: .fill,

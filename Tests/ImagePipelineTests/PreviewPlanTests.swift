@@ -137,6 +137,9 @@ struct PreviewPlanTests {
     let bytes = Fixture.bytes("photo-420.jpg")
     let small = ProcessingConfiguration(maxWidth: 30, compressionQuality: 1)
     #expect(try plans(bytes, small).preview.decodeScale == 1 && plans(bytes, small).full.decodeScale > 1)
+    var lit = small
+    lit.resizeInLinearLight = true
+    #expect(try plans(bytes, lit).preview.decodeScale == 1 && plans(bytes, lit).full.decodeScale == 8)
     #expect(try plans(bytes, ProcessingConfiguration(maxWidth: 31)).preview.decodeScale == 2)
     let (full, preview) = try plans(bytes, ProcessingConfiguration())
     #expect(full.passthrough != .decoded && preview.passthrough == .decoded)

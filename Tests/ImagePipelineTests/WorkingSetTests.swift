@@ -24,6 +24,9 @@ struct WorkingSetTests {
     return all
   }()
 
+  private static let inLinearLight = ProcessingConfiguration(
+    maxWidth: 300, compressionQuality: 0.8, preferredFormat: .jpeg, resizeInLinearLight: true)
+
   private static func check(_ name: String, _ bytes: [UInt8], _ configuration: ProcessingConfiguration) throws {
     var reader = ImageReader(limits: ImageLimits())
     guard try reader.push(bytes.span.bytes, isLast: true).isComplete else { return }
@@ -41,7 +44,9 @@ struct WorkingSetTests {
 
   @Test("fits every fixture in every configuration", arguments: Fixture.names)
   func fixtures(name: String) throws {
-    for configuration in Self.configurations { try Self.check(name, Fixture.bytes(name), configuration) }
+    for configuration in Self.configurations + [Self.inLinearLight] {
+      try Self.check(name, Fixture.bytes(name), configuration)
+    }
   }
 
   @Test("fits every image of the collection", .enabled(if: Corpus.isPresent, "\(Corpus.absence)"))
@@ -50,7 +55,8 @@ struct WorkingSetTests {
     for (index, name) in names.enumerated() {
       let bytes = try Corpus.bytes(name)
       // Each image uses one of the configurations, so that the test takes only seconds.
-      let configuration = Self.configurations[index % Self.configurations.count]
+      let usual = Self.configurations[index % Self.configurations.count]
+      let configuration = index % 5 == 4 ? Self.inLinearLight : usual
       do { try Self.check(name, bytes, configuration) } catch let error as PipelineError {
         #expect(error.code == .unsupportedImage || error.code == .limitExceeded, "\(name): \(error)")
       }

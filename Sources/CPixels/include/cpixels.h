@@ -23,8 +23,14 @@
 // block.
 //
 // Accuracy: 8-bit samples are computed in fixed point. The result is the same with every instruction set, and within
-// half a level of the exact result before rounding. 16-bit samples are computed in single precision and may differ by
-// one level between instruction sets.
+// half a level of the exact result before rounding. 16-bit samples are computed in single precision, with the same
+// result with every instruction set.
+//
+// # Linear light
+//
+// Samples are signals, which grow more slowly than the light that they stand for. With `in_linear_light`, they are
+// converted to light (IEC 61966-2-1, the curve of sRGB), resampled in single precision, and converted back. Colors are
+// multiplied by alpha in linear light, and divided by it before they are converted back.
 //
 // # Geometry
 //
@@ -88,6 +94,9 @@ typedef struct cpixels_axis_options {
   /// e is the emphasis, 0 to 1/4. 1/24 compensates for samples that are means over their own width. 0: no change. Only
   /// with CPIXELS_KERNEL_LANCZOS3.
   double emphasis;
+  /// Drop the taps outside the source, so that the others sum to 1, as Pillow does; otherwise they are folded onto the
+  /// edge sample.
+  bool drops_outside;
 } cpixels_axis_options;
 
 typedef struct cpixels_resizer_options {
@@ -95,14 +104,17 @@ typedef struct cpixels_resizer_options {
   cpixels_axis_options vertical;
   uint8_t channels;      ///< The number of interleaved samples per pixel: 1, 3 or 4.
   cpixels_sample sample; ///< The sample type of both source and destination.
+  bool in_linear_light;  ///< Convert samples to linear light and back; see "Linear light".
+  bool has_alpha;        ///< In linear light, with four channels: the last one is straight alpha, not a color.
   cpixels_isa isa;
 } cpixels_resizer_options;
 
 typedef struct cpixels_resizer cpixels_resizer;
 
 /// Computes the size of the block that cpixels_resizer_init needs, including coefficients and ring. Most of it is the
-/// ring: the intermediate rows under the kernel and 8 to 10 more, at two bytes per sample for U8 and four for U16,
-/// where three channels take the space of four. Returns false if an option is out of range or the size overflows.
+/// ring: the intermediate rows under the kernel and 8 to 10 more, at two bytes per sample for U8 and four for U16 and
+/// in linear light, where three channels take the space of four. Returns false if an option is out of range or the size
+/// overflows.
 bool cpixels_resizer_measure(const cpixels_resizer_options *options, size_t *byte_count);
 
 /// Initializes a resizer in `memory`, which must have the measured size, be aligned to 64 bytes and outlive the

@@ -46,6 +46,12 @@ extension ProcessingConfiguration: FieldRecord {
         "exact-resize",
         "Resize to the samples that Pillow computes, for models: slower, and not visible. Default: false.")),
     Field(
+      "resize_in_linear_light", \.resizeInLinearLight,
+      option: OptionText(
+        "resize-in-linear-light",
+        "Mix pixels by their light when resizing, so that fine patterns keep their brightness: slower. Default: "
+          + "false.")),
+    Field(
       "gravity", \.gravity,
       option: OptionText(
         "gravity", "place",

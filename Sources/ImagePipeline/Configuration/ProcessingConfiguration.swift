@@ -122,6 +122,10 @@ package struct ProcessingConfiguration: Sendable, Hashable {
   ///
   /// Default: no.
   package var exactResize: Bool?
+  /// Whether the image is decoded at its full size and resized in linear light.
+  ///
+  /// Default: no.
+  package var resizeInLinearLight: Bool?
   /// The color space of the result.
   ///
   /// Default: `srgb`.
@@ -185,8 +189,9 @@ package struct ProcessingConfiguration: Sendable, Hashable {
     metadata: MetadataPolicy? = nil, tolerateTruncation: Bool? = nil, alwaysEncode: Bool? = nil,
     tolerateDamage: Bool? = nil, filters: [Filter]? = nil, allowSmallerDimensions: Bool? = nil,
     targetSimilarity: Double? = nil, neverLarger: Bool? = nil, frameIndex: FrameIndex? = nil, maxFrames: Int? = nil,
-    resamplingKernel: ResamplingKernel? = nil, exactResize: Bool? = nil, colorSpace: ColorSpacePolicy? = nil,
-    keepEXIF: Bool? = nil, keepXMP: Bool? = nil, keepIPTC: Bool? = nil, keepLocation: Bool? = nil,
+    resamplingKernel: ResamplingKernel? = nil, exactResize: Bool? = nil, resizeInLinearLight: Bool? = nil,
+    colorSpace: ColorSpacePolicy? = nil, keepEXIF: Bool? = nil, keepXMP: Bool? = nil, keepIPTC: Bool? = nil,
+    keepLocation: Bool? = nil,
     keepSerialNumbers: Bool? = nil, metadataTitle: String? = nil, metadataCopyright: String? = nil,
     metadataDescription: String? = nil, accept: AcceptedFormats? = nil, autoEffort: AutoEffort? = nil,
     jpeg: JPEGOptions? = nil, png: PNGOptions? = nil, webp: WebPOptions? = nil,
@@ -220,6 +225,7 @@ package struct ProcessingConfiguration: Sendable, Hashable {
     self.maxFrames = maxFrames
     self.resamplingKernel = resamplingKernel
     self.exactResize = exactResize
+    self.resizeInLinearLight = resizeInLinearLight
     self.colorSpace = colorSpace
     self.keepEXIF = keepEXIF
     self.keepXMP = keepXMP

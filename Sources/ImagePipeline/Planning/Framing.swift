@@ -81,6 +81,12 @@ package struct Framing: Sendable, Hashable {
       window: window, imageSize: PixelSize(width: width, height: height), canvasSize: canvas, left: left, top: top)
   }
 
+  /// Whether pixels of the result differ from those of the window in size or position.
+  var isResampled: Bool {
+    window.width != Double(imageSize.width) || window.height != Double(imageSize.height)
+      || window.x != window.x.rounded() || window.y != window.y.rounded()
+  }
+
   /// The ratio of the window's size to the image's size, on the axis with the smaller reduction.
   var reduction: Double {
     min(window.width / Double(imageSize.width), window.height / Double(imageSize.height))

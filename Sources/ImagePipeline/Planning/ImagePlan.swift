@@ -126,7 +126,8 @@ struct PlanDraft {
 
   /// Returns the smallest of `scales`, in eighths, that is sufficient for this rendition.
   func decodeScale(of scales: [Int]) -> Int {
-    if configuration.exactResize ?? false || configuration.resamplingKernel == .nearest { return 8 }
+    // A reduced decode averages signals, not light.
+    if configuration.resampling(framing) != .stored || configuration.resamplingKernel == .nearest { return 8 }
     return Geometry.decodeScale(
       window: framing.window.pixelSize, target: framing.imageSize, scales: scales,
       residual: isPreview ? 1 : Plan.minResidual(quality: configuration.compressionQuality ?? 1))

@@ -32,8 +32,8 @@ package struct Plan: Sendable, Hashable {
   package let decodeScale: Int
   /// The kernel with which the image is reduced and enlarged.
   let kernel: ResamplingKernel
-  /// Whether results equal those of Pillow.
-  let resizesExactly: Bool
+  /// The arithmetic with which the image is resized.
+  let resampling: Resampling
   /// The frames of the image that the result contains.
   let frames: FrameSelection
   let encoder: EncoderOptions
@@ -124,7 +124,7 @@ package struct Plan: Sendable, Hashable {
     decodedByteCount = UInt64(storedSize.pixelCount) * UInt64(Self.channelCount(header))
     self.decodeScale = decodeScale
     kernel = configuration.resamplingKernel ?? .lanczos3
-    resizesExactly = configuration.exactResize ?? false
+    resampling = configuration.resampling(framing)
     toleratesTruncation = configuration.tolerateTruncation ?? false
     toleratesDamage = configuration.tolerateDamage ?? false
     hidesBlocks = framing.reduction >= Self.minHidingReduction(quality: configuration.compressionQuality ?? 1)
@@ -135,7 +135,7 @@ package struct Plan: Sendable, Hashable {
     let colorFormat = header.hasAlpha ? PixelFormat.rgba8 : .rgb8
     // Converting gray with a gray profile yields gray, so no other pixel format is needed.
     let isGray = header.colorSpace == .gray && !header.hasAlpha
-    let mergesPlanes = resizesExactly && header.colorSpace == .ycbcr
+    let mergesPlanes = resampling != .stored && header.colorSpace == .ycbcr
     let formats = Self.formats(header: header, configuration: configuration, isAnimation: frames.isAnimation)
     let format = formats[0]
     color = ColorPlan(header, configuration: configuration, format: format, changesPixels: changesPixels)

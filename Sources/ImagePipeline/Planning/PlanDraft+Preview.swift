@@ -16,7 +16,8 @@ extension PlanDraft {
     preview.filters = configuration.filters?.compactMap { $0.scaled(by: factor) }
     // These apply only to the result itself. The bounds are already part of the framing.
     (preview.scaleFactor, preview.maxBytes, preview.allowSmallerDimensions) = (nil, nil, nil)
-    (preview.targetSimilarity, preview.neverLarger, preview.exactResize) = (nil, nil, nil)
+    (preview.targetSimilarity, preview.neverLarger) = (nil, nil)
+    (preview.exactResize, preview.resizeInLinearLight) = (nil, nil)
     (preview.maxFrames, preview.frameIndex) = (nil, nil)  // the frame is selected
     (preview.jpeg, preview.png, preview.webp, preview.avif, preview.jxl) = (nil, nil, nil, nil, nil)
     return PlanDraft(

@@ -5,7 +5,8 @@ internal import Tracing
 /// Resamples decoded rows to the result's size, plane by plane.
 ///
 /// Images with alpha are premultiplied first, so that the color of transparent pixels never becomes visible. If no
-/// plane changes its size, strips bypass the stage. To resize exactly as Pillow does, planes are merged first.
+/// plane changes its size, strips bypass the stage. To resize exactly as Pillow does, or in linear light, planes are
+/// merged first, and alpha is left to the resizer.
 struct ResizeStage: Stage {
   private let plan: Plan
   private var format = PixelFormat.rgb8
@@ -28,24 +29,24 @@ struct ResizeStage: Stage {
 
   init(_ plan: Plan) { self.plan = plan }
 
-  /// Whether samples are resized as Pillow does.
-  private func isExact(_ layout: PixelLayout) -> Bool {
-    guard plan.resizesExactly else { return false }
+  /// Returns the arithmetic for rows of `layout`.
+  private func resampling(_ layout: PixelLayout) -> Resampling {
+    guard plan.resampling == .pillow else { return plan.resampling }
     return switch layout.format {
-    case .gray8, .rgb8, .rgba8, .ycc8: true
-    default: false
+    case .gray8, .rgb8, .rgba8, .ycc8: .pillow
+    case .cmyk8, .gray16, .rgb16, .rgba16, .premultipliedRGBA16: .stored
     }
   }
 
   /// Returns the layout of the rows that are resampled.
   private func merged(_ layout: PixelLayout) -> PixelLayout {
-    guard isExact(layout), layout.format == .ycc8 else { return layout }
+    guard resampling(layout) != .stored, layout.format == .ycc8 else { return layout }
     return PixelLayout(format: .rgb8, planes: [layout.planes[0]])
   }
 
   /// Returns the format of the resampled rows.
   private func resampledFormat(_ source: PixelLayout) -> PixelFormat {
-    source.format.hasAlpha && !isExact(source) ? .premultipliedRGBA16 : source.format
+    source.format.hasAlpha && resampling(source) == .stored ? .premultipliedRGBA16 : source.format
   }
 
   func estimatedByteCount(_ layout: inout PixelLayout) -> Int {
@@ -53,16 +54,15 @@ struct ResizeStage: Stage {
     let format = resampledFormat(source)
     let windows = Self.windows(plan: plan, source: source)
     let axes = Self.axes(plan: plan, source: source, windows: windows)
-    let isExact = isExact(source)
-    let isIdentity = Self.isIdentity(axes, windows)
-    if !isIdentity || !isExact { layout = Self.layout(axes, format) }
-    if isIdentity { return 0 }
+    let isMerged = decoded.planes.count > source.planes.count
+    layout = Self.layout(axes, format)
+    if Self.isIdentity(axes, windows), !isMerged { return 0 }
     var sum = axes.reduce(0) { sum, axis in
       sum
         + PlaneResizer.byteCount(
-          horizontal: axis.horizontal, vertical: axis.vertical, format: format, isExact: isExact)
+          horizontal: axis.horizontal, vertical: axis.vertical, format: format, resampling: resampling(source))
     }
-    if decoded.planes.count > source.planes.count { sum += PlaneMerger.estimatedByteCount(decoded) }
+    if isMerged { sum += PlaneMerger.estimatedByteCount(decoded) }
     guard format == .premultipliedRGBA16 else { return sum }
     return sum + Premultiplier.byteCount(width: windows[0].columnCount, rowCount: Self.premultipliedRowCount)
   }
@@ -71,18 +71,20 @@ struct ResizeStage: Stage {
     let (decoded, source) = (layout, merged(layout))
     let windows = Self.windows(plan: plan, source: source)
     let axes = Self.axes(plan: plan, source: source, windows: windows)
-    guard !Self.isIdentity(axes, windows) else { return false }
-    let (format, isExact) = (resampledFormat(source), isExact(source))
+    let isMerged = decoded.planes.count > source.planes.count
+    guard isMerged || !Self.isIdentity(axes, windows) else { return false }
+    let (format, resampling) = (resampledFormat(source), resampling(source))
     planes = try context.allocate { (budget) throws(CodecError) in
       var planes: [PlaneResizer] = []
       for axis in axes {
         planes.append(
           try PlaneResizer(
-            horizontal: axis.horizontal, vertical: axis.vertical, format: format, isExact: isExact, budget: budget))
+            horizontal: axis.horizontal, vertical: axis.vertical, format: format, resampling: resampling,
+            budget: budget))
       }
       return planes
     }
-    if decoded.planes.count > source.planes.count {
+    if isMerged {
       merger = try context.allocate { (budget) throws(CodecError) in
         try PlaneMerger(decoded, doubles: true, budget: budget)
       }

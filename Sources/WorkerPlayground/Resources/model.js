@@ -4,12 +4,12 @@ const root = "ProcessingConfiguration";
 
 /** The groups of the controls: a field belongs to the first whose pattern matches its name. */
 const groups = [
-  { title: "Size", pattern: /^(max_width|max_height|resize)/, isGeometry: true },
+  { title: "Size", pattern: /^(max_width|max_height|resize_mode)/, isGeometry: true },
   { title: "Format and bytes", pattern: /^(preferred_format|accept|auto_effort|compression_quality|max_bytes)$/ },
   { title: "Filters", pattern: /^filters$/ },
   { title: "Framing", pattern: /gravity|focus|crop|^pad|background/, isGeometry: true, isClosed: true },
   { title: "Orientation", pattern: /rotat|flip/, isGeometry: true, isClosed: true },
-  { title: "Scale", pattern: /^scale|upscale|^resampling|^exact/, isGeometry: true, isClosed: true },
+  { title: "Scale", pattern: /^scale|upscale|^resampling|^exact|^resize_in/, isGeometry: true, isClosed: true },
   { title: "Similarity and compression", pattern: /format|quality|bytes|similarity|smaller|larger|always/, isClosed: true },
   { title: "Frames", pattern: /frame/, isClosed: true },
   { title: "Metadata and damage", pattern: /metadata|^keep_|color_space|tolerate|damage/, isClosed: true },

@@ -1408,6 +1408,15 @@ public nonisolated struct Imageworker_V1_ProcessingConfiguration: @unchecked Sen
   /// Clears the value of `metadataDescription`. Subsequent reads from it will return its default value.
   public mutating func clearMetadataDescription() {_uniqueStorage()._metadataDescription = nil}
 
+  public var resizeInLinearLight: Bool {
+    get {_storage._resizeInLinearLight ?? false}
+    set {_uniqueStorage()._resizeInLinearLight = newValue}
+  }
+  /// Returns true if `resizeInLinearLight` has been explicitly set.
+  public var hasResizeInLinearLight: Bool {_storage._resizeInLinearLight != nil}
+  /// Clears the value of `resizeInLinearLight`. Subsequent reads from it will return its default value.
+  public mutating func clearResizeInLinearLight() {_uniqueStorage()._resizeInLinearLight = nil}
+
   public var avif: Imageworker_V1_AVIFOptions {
     get {_storage._avif ?? Imageworker_V1_AVIFOptions()}
     set {_uniqueStorage()._avif = newValue}
@@ -2782,7 +2791,7 @@ nonisolated extension Imageworker_V1_ImageInfo: SwiftProtobuf.Message, SwiftProt
 
 nonisolated extension Imageworker_V1_ProcessingConfiguration: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   public static let protoMessageName: String = _protobuf_package + ".ProcessingConfiguration"
-  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}max_width\0\u{3}max_height\0\u{3}compression_quality\0\u{3}scale_factor\0\u{3}preferred_format\0\u{3}resize_mode\0\u{3}allow_upscale\0\u{1}gravity\0\u{3}focus_point\0\u{1}crop\0\u{1}background\0\u{3}max_bytes\0\u{1}metadata\0\u{1}filters\0\u{1}jpeg\0\u{1}png\0\u{1}webp\0\u{3}tolerate_truncation\0\u{2}\u{2}pad\0\u{1}rotation\0\u{3}flip_horizontal\0\u{3}flip_vertical\0\u{3}allow_smaller_dimensions\0\u{3}always_encode\0\u{3}tolerate_damage\0\u{3}target_similarity\0\u{3}never_larger\0\u{3}frame_index\0\u{3}max_frames\0\u{3}resampling_kernel\0\u{3}exact_resize\0\u{3}color_space\0\u{3}keep_exif\0\u{3}keep_xmp\0\u{3}keep_iptc\0\u{3}keep_location\0\u{3}keep_serial_numbers\0\u{3}metadata_title\0\u{3}metadata_copyright\0\u{3}metadata_description\0\u{2}\u{4}avif\0\u{1}jxl\0\u{1}accept\0\u{3}auto_effort\0")
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}max_width\0\u{3}max_height\0\u{3}compression_quality\0\u{3}scale_factor\0\u{3}preferred_format\0\u{3}resize_mode\0\u{3}allow_upscale\0\u{1}gravity\0\u{3}focus_point\0\u{1}crop\0\u{1}background\0\u{3}max_bytes\0\u{1}metadata\0\u{1}filters\0\u{1}jpeg\0\u{1}png\0\u{1}webp\0\u{3}tolerate_truncation\0\u{2}\u{2}pad\0\u{1}rotation\0\u{3}flip_horizontal\0\u{3}flip_vertical\0\u{3}allow_smaller_dimensions\0\u{3}always_encode\0\u{3}tolerate_damage\0\u{3}target_similarity\0\u{3}never_larger\0\u{3}frame_index\0\u{3}max_frames\0\u{3}resampling_kernel\0\u{3}exact_resize\0\u{3}color_space\0\u{3}keep_exif\0\u{3}keep_xmp\0\u{3}keep_iptc\0\u{3}keep_location\0\u{3}keep_serial_numbers\0\u{3}metadata_title\0\u{3}metadata_copyright\0\u{3}metadata_description\0\u{3}resize_in_linear_light\0\u{2}\u{3}avif\0\u{1}jxl\0\u{1}accept\0\u{3}auto_effort\0")
 
   fileprivate class _StorageClass {
     var _maxWidth: UInt32? = nil
@@ -2825,6 +2834,7 @@ nonisolated extension Imageworker_V1_ProcessingConfiguration: SwiftProtobuf.Mess
     var _metadataTitle: String? = nil
     var _metadataCopyright: String? = nil
     var _metadataDescription: String? = nil
+    var _resizeInLinearLight: Bool? = nil
     var _avif: Imageworker_V1_AVIFOptions? = nil
     var _jxl: Imageworker_V1_JXLOptions? = nil
     var _accept: String? = nil
@@ -2879,6 +2889,7 @@ nonisolated extension Imageworker_V1_ProcessingConfiguration: SwiftProtobuf.Mess
       _metadataTitle = source._metadataTitle
       _metadataCopyright = source._metadataCopyright
       _metadataDescription = source._metadataDescription
+      _resizeInLinearLight = source._resizeInLinearLight
       _avif = source._avif
       _jxl = source._jxl
       _accept = source._accept
@@ -2941,6 +2952,7 @@ nonisolated extension Imageworker_V1_ProcessingConfiguration: SwiftProtobuf.Mess
         case 39: try { try decoder.decodeSingularStringField(value: &_storage._metadataTitle) }()
         case 40: try { try decoder.decodeSingularStringField(value: &_storage._metadataCopyright) }()
         case 41: try { try decoder.decodeSingularStringField(value: &_storage._metadataDescription) }()
+        case 42: try { try decoder.decodeSingularBoolField(value: &_storage._resizeInLinearLight) }()
         case 45: try { try decoder.decodeSingularMessageField(value: &_storage._avif) }()
         case 46: try { try decoder.decodeSingularMessageField(value: &_storage._jxl) }()
         case 47: try { try decoder.decodeSingularStringField(value: &_storage._accept) }()
@@ -3077,6 +3089,9 @@ nonisolated extension Imageworker_V1_ProcessingConfiguration: SwiftProtobuf.Mess
       try { if let v = _storage._metadataDescription {
         try visitor.visitSingularStringField(value: v, fieldNumber: 41)
       } }()
+      try { if let v = _storage._resizeInLinearLight {
+        try visitor.visitSingularBoolField(value: v, fieldNumber: 42)
+      } }()
       try { if let v = _storage._avif {
         try visitor.visitSingularMessageField(value: v, fieldNumber: 45)
       } }()
@@ -3138,6 +3153,7 @@ nonisolated extension Imageworker_V1_ProcessingConfiguration: SwiftProtobuf.Mess
         if _storage._metadataTitle != rhs_storage._metadataTitle {return false}
         if _storage._metadataCopyright != rhs_storage._metadataCopyright {return false}
         if _storage._metadataDescription != rhs_storage._metadataDescription {return false}
+        if _storage._resizeInLinearLight != rhs_storage._resizeInLinearLight {return false}
         if _storage._avif != rhs_storage._avif {return false}
         if _storage._jxl != rhs_storage._jxl {return false}
         if _storage._accept != rhs_storage._accept {return false}

@@ -229,6 +229,9 @@ class Fields(TypedDict, total=False):
     metadata_copyright: str
     # The description of the result, in XMP, EXIF and, where it is kept, IPTC; with the limits of metadata_title.
     metadata_description: str
+    # Mix pixels by the light that they stand for when the image is resized: samples are converted by the curve of sRGB,
+    # resampled with alpha, and converted back.
+    resize_in_linear_light: bool
     # Options for AVIF results; ignored for other formats.
     avif: AVIFOptions
     # Options for JPEG XL results; ignored for other formats.
