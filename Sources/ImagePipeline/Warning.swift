@@ -44,6 +44,8 @@ package enum Warning: Sendable, Hashable {
   case changedFormat(String, planned: String)
   /// The content credentials of the image do not hold for the result.
   case removedCredentials
+  /// Colors became sRGB although `color_space` asks for another space.
+  case changedColorSpace(requested: ColorSpacePolicy, because: ColorObstacle)
 }
 
 extension Warning {
@@ -69,6 +71,7 @@ extension Warning {
     case neverLargerIgnored = "NEVER_LARGER_IGNORED"
     case formatChanged = "FORMAT_CHANGED"
     case credentialsRemoved = "CREDENTIALS_REMOVED"
+    case colorSpaceChanged = "COLOR_SPACE_CHANGED"
   }
 
   /// The warning as reports contain it.
@@ -147,6 +150,10 @@ extension Warning {
     case .removedCredentials:
       ReportedWarning(
         .credentialsRemoved, "the content credentials (C2PA) were removed, as they do not hold for the result")
+    case .changedColorSpace(let requested, let obstacle):
+      ReportedWarning(
+        .colorSpaceChanged, "the colors are sRGB instead of color_space \(requested.rawValue): \(obstacle.reason)",
+        ["color_space": requested.rawValue, "cause": obstacle.rawValue])
     }
   }
 
@@ -176,6 +183,17 @@ extension Warning {
     case .missingEnd: self = .missingEnd
     case .truncated: self = .truncated
     case .unusableProfile: self = .unusableProfile
+    }
+  }
+}
+
+extension ColorObstacle {
+  fileprivate var reason: String {
+    switch self {
+    case .cmyk: "the image is cmyk, and results are not"
+    case .hdr: "the image is hdr (PQ or HLG), which needs more than 8 bits"
+    case .gray: "the profile is for gray, and the result is in color"
+    case .format: "the format of the result contains no profile"
     }
   }
 }

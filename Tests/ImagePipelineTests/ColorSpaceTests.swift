@@ -54,6 +54,17 @@ struct ColorSpaceTests {
     }
   }
 
+  /// Checks the warning about the color space of a report.
+  /// - `cause`: the reason; `nil` if there is no warning.
+  private static func expect(
+    _ cause: ColorObstacle?, of report: ProcessingReport, _ space: ColorSpacePolicy,
+    location: SourceLocation = #_sourceLocation
+  ) {
+    let expected = cause.map { Warning.changedColorSpace(requested: space, because: $0).reported }
+    let found = report.warnings.filter { $0.code == .colorSpaceChanged }
+    #expect(found == (expected.map { [$0] } ?? []), sourceLocation: location)
+  }
+
   @Test("colors are converted to Display P3, in each format", arguments: [false, true])
   func displayP3(hasAlpha: Bool) throws {
     let image = try Self.image(hasAlpha: hasAlpha)
@@ -129,6 +140,7 @@ struct ColorSpaceTests {
     for configuration in [Self.configuration(.keep, .webp), sepia] {
       let (file, report) = try process(tagged, configuration)
       #expect(report.output.gamut == "srgb" && !Self.holds(file, "ICCP") && !Self.holds(file, "iCCP"))
+      Self.expect(.gray, of: report, .keep)
     }
   }
 
@@ -140,7 +152,10 @@ struct ColorSpaceTests {
       let srgb = try process(image, Self.configuration(.srgb))
       let kept = try process(image, Self.configuration(.keep))
       #expect(kept.bytes == srgb.bytes && kept.report.output.gamut == "srgb")
+      Self.expect(nil, of: srgb.report, .srgb)
+      Self.expect(.cmyk, of: kept.report, .keep)
       let p3 = try process(image, Self.configuration(.displayP3))
+      Self.expect(nil, of: p3.report, .displayP3)
       let back = try process(p3.bytes, Self.configuration(.srgb))
       let (expected, found) = (try Pixels.decode(srgb.bytes), try Pixels.decode(back.bytes))
       for (x, y) in [(10, 10), (50, 40), (80, 60)] {
@@ -158,6 +173,12 @@ struct ColorSpaceTests {
     for space in [ColorSpacePolicy.keep, .displayP3] {
       let (file, report) = try process(tagged, Self.configuration(space, .gif))
       #expect(file == plain.bytes && report.output.gamut == "srgb")
+      Self.expect(.format, of: report, space)
+      // Nothing is lost of an image that is sRGB, tagged or not.
+      let srgb = Container.png(try Self.image(), adding: [Container.profileChunk(Fixture.bytes("srgb.icc"))])
+      for image in [try Self.image(), srgb] {
+        Self.expect(nil, of: try process(image, Self.configuration(space, .gif)).report, space)
+      }
     }
   }
 
@@ -166,8 +187,12 @@ struct ColorSpaceTests {
     let pq = Container.png(try Self.image(), adding: [("cICP", [9, 16, 0, 1])])
     let srgb = try process(pq, Self.configuration(.srgb))
     #expect(srgb.report.input.gamut == "hdr")
-    #expect(try process(pq, Self.configuration(.keep)).bytes == srgb.bytes)
-    #expect(try process(pq, Self.configuration(.displayP3)).report.output.gamut == "display_p3")
+    let kept = try process(pq, Self.configuration(.keep))
+    #expect(kept.bytes == srgb.bytes)
+    Self.expect(.hdr, of: kept.report, .keep)
+    let p3 = try process(pq, Self.configuration(.displayP3)).report
+    #expect(p3.output.gamut == "display_p3")
+    Self.expect(nil, of: p3, .displayP3)
   }
 
   @Test("the background is converted to the space of the result")

@@ -30,6 +30,10 @@ struct WarningTests {
       ["bytes": "20", "image_bytes": "9"]
     ),
     (.droppedFrames(11, isMinimum: true), .framesDropped, ["frames": "11"]),
+    (
+      .changedColorSpace(requested: .keep, because: .gray), .colorSpaceChanged,
+      ["color_space": "keep", "cause": "gray"]
+    ),
     (.changedFormat("webp", planned: "avif"), .formatChanged, ["format": "webp", "planned_format": "avif"]),
   ]
 

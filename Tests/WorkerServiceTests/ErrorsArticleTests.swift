@@ -39,7 +39,7 @@ struct ErrorsArticleTests {
       .reducedQuality(0.5, requested: 1, imageByteCount: 9),
       .largerThanImage(byteCount: 2, imageByteCount: 1, note: ""), .ignoredNeverLarger,
       .changedFormat("png", planned: "avif"), .damagedWithoutLoss, .lateOrientation, .uncheckedDamage,
-      .droppedFrames(3, isMinimum: true), .removedCredentials,
+      .droppedFrames(3, isMinimum: true), .removedCredentials, .changedColorSpace(requested: .keep, because: .hdr),
     ]
     let rows = try Self.article().matches(of: /\n\| `([A-Z_]+)` \| [^|]+ \| ([a-z_`, ]*)\| [^|]+ \|/).map {
       "\($0.1) \($0.2.replacing(/[^a-z_]+/, with: " ").split(separator: " ").sorted())"

@@ -1,11 +1,26 @@
 internal import ImageCodecs
 
+/// A property that keeps the colors of a result from the requested space.
+package enum ColorObstacle: String, Sendable, Hashable {
+  /// The image is in CMYK, and results are not.
+  case cmyk
+  /// PQ and HLG need more than 8 bits.
+  case hdr
+  /// The profile is for gray, and the result is color.
+  case gray
+  /// The format of the result contains no profile.
+  case format
+}
+
 /// The color space of a rendition, and how the image's colors get there.
 struct ColorPlan: Sendable, Hashable {
   /// The color space to which colors are converted; `nil` if they remain as they are.
   let target: ColorTarget?
   /// The color space of the rows that are filtered and encoded.
   let gamut: ImageHeader.Gamut
+  /// The reason why colors become sRGB although the configuration asks for another space; `nil` if they do not, or if
+  /// they are sRGB already.
+  let obstacle: ColorObstacle?
 
   /// Chooses the color space that the result can have and that is the closest to the requested one.
   /// - `format`: the format of the result.
@@ -23,6 +38,22 @@ struct ColorPlan: Sendable, Hashable {
       target = header.gamut == .displayP3 ? nil : header.colorSpace == .gray ? srgb : .displayP3
       gamut = .displayP3
     case .srgb, .keep, .displayP3: (target, gamut) = (srgb, .srgb)
+    }
+    obstacle = Self.obstacle(
+      header, policy: configuration.colorSpace ?? .srgb, isChanged: target == .srgb && gamut == .srgb,
+      canContainProfile: canContainProfile)
+  }
+
+  /// - `isChanged`: whether colors become sRGB without a profile.
+  private static func obstacle(
+    _ header: ImageHeader, policy: ColorSpacePolicy, isChanged: Bool, canContainProfile: Bool
+  ) -> ColorObstacle? {
+    switch policy {
+    case .srgb: return nil
+    case .keep where header.colorSpace.isCMYK: return .cmyk  // also without a profile
+    case .keep where isChanged && header.gamut == .hdr: return .hdr
+    case .keep where isChanged && canContainProfile: return .gray
+    case .keep, .displayP3: return isChanged && !canContainProfile && !header.gamut.isSRGB ? .format : nil
     }
   }
 

@@ -164,7 +164,7 @@ package struct Plan: Sendable, Hashable {
     encoder = options
     usesLibraryThreads = header.format.traits.usesLibraryThreads || encoder.format.traits.usesLibraryThreads
     warnings = Self.warnings(
-      configuration, outputSize: framing.canvasSize, hasCredentials: header.hasCredentials)
+      configuration, outputSize: framing.canvasSize, hasCredentials: header.hasCredentials, color.obstacle)
     headerWarnings = header.warnings.map { Warning($0, of: header) }
     let encoderOptions = encoder
     filterFormat = isPassed ? encoderOptions.pixelFormat : colorFormat
@@ -247,7 +247,7 @@ package struct Plan: Sendable, Hashable {
   }
 
   private static func warnings(
-    _ configuration: ProcessingConfiguration, outputSize: PixelSize, hasCredentials: Bool
+    _ configuration: ProcessingConfiguration, outputSize: PixelSize, hasCredentials: Bool, _ obstacle: ColorObstacle?
   ) -> [Warning] {
     var warnings: [Warning] = []
     if (configuration.scaleFactor ?? 1) > 1, configuration.maxWidth == nil, configuration.maxHeight == nil {
@@ -256,6 +256,9 @@ package struct Plan: Sendable, Hashable {
     if configuration.readsMetadata, hasCredentials { warnings.append(.removedCredentials) }
     if configuration.targetSimilarity != nil, !SimilarityTarget.isMeasurable(outputSize) {
       warnings.append(.ignoredTargetSimilarity(outputSize))
+    }
+    if let requested = configuration.colorSpace, let obstacle {
+      warnings.append(.changedColorSpace(requested: requested, because: obstacle))
     }
     return warnings
   }

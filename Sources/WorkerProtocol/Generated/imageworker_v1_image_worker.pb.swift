@@ -540,6 +540,7 @@ public nonisolated enum Imageworker_V1_WarningCode: SwiftProtobuf.Enum, Swift.Ca
   case damageUnchecked // = 18
   case framesDropped // = 19
   case credentialsRemoved // = 30
+  case colorSpaceChanged // = 31
   case UNRECOGNIZED(Int)
 
   public init() {
@@ -569,6 +570,7 @@ public nonisolated enum Imageworker_V1_WarningCode: SwiftProtobuf.Enum, Swift.Ca
     case 18: self = .damageUnchecked
     case 19: self = .framesDropped
     case 30: self = .credentialsRemoved
+    case 31: self = .colorSpaceChanged
     default: self = .UNRECOGNIZED(rawValue)
     }
   }
@@ -596,6 +598,7 @@ public nonisolated enum Imageworker_V1_WarningCode: SwiftProtobuf.Enum, Swift.Ca
     case .damageUnchecked: return 18
     case .framesDropped: return 19
     case .credentialsRemoved: return 30
+    case .colorSpaceChanged: return 31
     case .UNRECOGNIZED(let i): return i
     }
   }
@@ -623,6 +626,7 @@ public nonisolated enum Imageworker_V1_WarningCode: SwiftProtobuf.Enum, Swift.Ca
     .damageUnchecked,
     .framesDropped,
     .credentialsRemoved,
+    .colorSpaceChanged,
   ]
 
 }
@@ -1990,7 +1994,7 @@ nonisolated extension Imageworker_V1_PNGFilter: SwiftProtobuf._ProtoNameProvidin
 }
 
 nonisolated extension Imageworker_V1_WarningCode: SwiftProtobuf._ProtoNameProviding {
-  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{2}\0WARNING_CODE_UNSPECIFIED\0\u{1}WARNING_CODE_EXIF_IGNORED\0\u{1}WARNING_CODE_FIRST_IMAGE_ONLY\0\u{1}WARNING_CODE_DAMAGE_REPAIRED\0\u{1}WARNING_CODE_END_ADDED\0\u{1}WARNING_CODE_TRUNCATED\0\u{1}WARNING_CODE_PROFILE_IGNORED\0\u{1}WARNING_CODE_DAMAGED\0\u{1}WARNING_CODE_SCALE_FACTOR_IGNORED\0\u{1}WARNING_CODE_TARGET_SIMILARITY_IGNORED\0\u{1}WARNING_CODE_TARGET_SIMILARITY_MISSED\0\u{1}WARNING_CODE_SIZE_REDUCED\0\u{1}WARNING_CODE_QUALITY_REDUCED\0\u{1}WARNING_CODE_LARGER_THAN_IMAGE\0\u{1}WARNING_CODE_NEVER_LARGER_IGNORED\0\u{1}WARNING_CODE_FORMAT_CHANGED\0\u{1}WARNING_CODE_DAMAGE_TOLERATED\0\u{1}WARNING_CODE_ORIENTATION_IGNORED\0\u{1}WARNING_CODE_DAMAGE_UNCHECKED\0\u{1}WARNING_CODE_FRAMES_DROPPED\0\u{2}\u{b}WARNING_CODE_CREDENTIALS_REMOVED\0")
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{2}\0WARNING_CODE_UNSPECIFIED\0\u{1}WARNING_CODE_EXIF_IGNORED\0\u{1}WARNING_CODE_FIRST_IMAGE_ONLY\0\u{1}WARNING_CODE_DAMAGE_REPAIRED\0\u{1}WARNING_CODE_END_ADDED\0\u{1}WARNING_CODE_TRUNCATED\0\u{1}WARNING_CODE_PROFILE_IGNORED\0\u{1}WARNING_CODE_DAMAGED\0\u{1}WARNING_CODE_SCALE_FACTOR_IGNORED\0\u{1}WARNING_CODE_TARGET_SIMILARITY_IGNORED\0\u{1}WARNING_CODE_TARGET_SIMILARITY_MISSED\0\u{1}WARNING_CODE_SIZE_REDUCED\0\u{1}WARNING_CODE_QUALITY_REDUCED\0\u{1}WARNING_CODE_LARGER_THAN_IMAGE\0\u{1}WARNING_CODE_NEVER_LARGER_IGNORED\0\u{1}WARNING_CODE_FORMAT_CHANGED\0\u{1}WARNING_CODE_DAMAGE_TOLERATED\0\u{1}WARNING_CODE_ORIENTATION_IGNORED\0\u{1}WARNING_CODE_DAMAGE_UNCHECKED\0\u{1}WARNING_CODE_FRAMES_DROPPED\0\u{2}\u{b}WARNING_CODE_CREDENTIALS_REMOVED\0\u{1}WARNING_CODE_COLOR_SPACE_CHANGED\0")
 }
 
 nonisolated extension Imageworker_V1_ProcessImageRequest: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {

@@ -49,6 +49,7 @@ extension Imageworker_V1_WarningCode {
       case .neverLargerIgnored: .neverLargerIgnored
       case .formatChanged: .formatChanged
       case .credentialsRemoved: .credentialsRemoved
+      case .colorSpaceChanged: .colorSpaceChanged
       }
   }
 }

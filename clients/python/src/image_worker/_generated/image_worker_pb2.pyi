@@ -119,6 +119,7 @@ class WarningCode(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     WARNING_CODE_DAMAGE_UNCHECKED: _ClassVar[WarningCode]
     WARNING_CODE_FRAMES_DROPPED: _ClassVar[WarningCode]
     WARNING_CODE_CREDENTIALS_REMOVED: _ClassVar[WarningCode]
+    WARNING_CODE_COLOR_SPACE_CHANGED: _ClassVar[WarningCode]
 OUTPUT_FORMAT_UNSPECIFIED: OutputFormat
 OUTPUT_FORMAT_ORIGINAL: OutputFormat
 OUTPUT_FORMAT_JPEG: OutputFormat
@@ -198,6 +199,7 @@ WARNING_CODE_ORIENTATION_IGNORED: WarningCode
 WARNING_CODE_DAMAGE_UNCHECKED: WarningCode
 WARNING_CODE_FRAMES_DROPPED: WarningCode
 WARNING_CODE_CREDENTIALS_REMOVED: WarningCode
+WARNING_CODE_COLOR_SPACE_CHANGED: WarningCode
 
 class ProcessImageRequest(_message.Message):
     __slots__ = ("image", "preset", "configuration", "renditions", "preview")
