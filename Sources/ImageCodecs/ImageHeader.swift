@@ -83,7 +83,7 @@ package struct ImageHeader: Sendable, Hashable {
   package var playCount: Int
   /// Whether frames other than the first can be decoded.
   package var hasFrames: Bool
-  /// Whether any one of the pages or pictures of the file, which `frameCount` counts, can be decoded.
+  /// Whether any one of the pages or images of the file, which `frameCount` counts, can be decoded.
   package var hasPages: Bool
   /// The warnings so far.
   package var warnings: [Warning]

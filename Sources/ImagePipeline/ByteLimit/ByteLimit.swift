@@ -57,11 +57,14 @@ struct ByteLimit: Sendable, Hashable {
       || similarity != nil && ImageSample.isSmaller(PixelSize(width: encoder.width, height: encoder.height))
   }
 
-  /// Returns the limit of a result that another encoder writes.
-  func applied(to encoder: EncoderOptions) -> ByteLimit {
+  /// Returns the limit of a result that an encoder of the choice writes.
+  /// - `maxScore`: The maximum similarity to reach, which `compression_quality` sets: it is the quality of a JPEG.
+  func applied(to encoder: EncoderOptions, maxScore: Double = 100) -> ByteLimit {
     var limit = self
     limit.adaptsChroma = encoder.adaptsChroma
-    if !encoder.isLossy { limit.similarity = nil }
+    limit.similarity =
+      encoder.isLossy
+      ? similarity.map { SimilarityTarget(score: min($0.score, maxScore), maxQuality: 100) } : nil
     return limit
   }
 

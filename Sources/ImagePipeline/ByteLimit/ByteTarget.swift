@@ -88,9 +88,10 @@ struct ByteTarget {
     let search = try SampleSearch(image, buffer, allowance)
     if let choice = limit.choice {
       let metadata = first.metadata
-      (first, formatTrials) = try search.choose(choice, limit)
+      let chosen = try search.choose(choice, limit)
+      (first, formatTrials) = (chosen.options, chosen.compared)
       first.metadata = metadata
-      limit = limit.applied(to: first)
+      limit = limit.applied(to: first, maxScore: chosen.maxScore)
     } else if let target = limit.similarity {
       first = try search.options(first, target: target, limit)
     }

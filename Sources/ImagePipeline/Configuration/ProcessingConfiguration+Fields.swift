@@ -139,7 +139,7 @@ extension ProcessingConfiguration: FieldRecord {
       "frame_index", \.frameIndex,
       option: OptionText(
         "frame-index", "index",
-        "Start with this frame of an animation, or use this page of a TIFF or picture of an ICO, the largest first. "
+        "Start with this frame of an animation, or use this page of a TIFF or image of an ICO, the largest first. "
           + "Counted from 0, or from the end if it is negative, as in '--frame-index=-1'. Default: 0.")),
     Field(
       "max_frames", \.maxFrames, .range(0...maxFrameBound),

@@ -7,9 +7,9 @@ struct SampleSearch {
   /// By how much the predicted quality aims above a target, so that most images reach it: scores of samples are a little
   /// higher than those of their images.
   private static let margin = 0.8
-  /// The maximum distance of the scores of two formats whose sizes are compared, if the sizes differ by less than a factor,
-  /// and otherwise.
-  private static let comparable = (near: 1.5, factor: 1.2, far: 5.0)
+  /// The maximum distance from the target of a trial by which a quality is predicted; of one that is compared with another
+  /// format, if their sizes differ by less than a factor; and otherwise.
+  private static let distances = (predicting: 0.7, near: 1.5, factor: 1.2, far: 5.0)
   /// The maximum size of the PNG of a drawing, of which lossless WebP is tried, too: compared with the smallest lossy
   /// result, or in bytes per pixel.
   private static let drawing = (ratio: 2.0, density: 0.125)
@@ -42,11 +42,11 @@ struct SampleSearch {
   }
 
   /// Chooses the format whose result is the smallest at equal similarity.
-  /// - Returns: The options of its encoder, and what was compared, the smallest first.
+  /// - Returns: The options of its encoder, the score of the requested quality, and what was compared, the smallest first.
   func choose(
     _ choice: FormatChoice, _ limit: ByteLimit
-  ) throws(PipelineError) -> (options: EncoderOptions, compared: [FormatTrial]) {
-    var trials = try lossyTrials(choice, limit)
+  ) throws(PipelineError) -> (options: EncoderOptions, maxScore: Double, compared: [FormatTrial]) {
+    var (trials, maxScore) = try lossyTrials(choice, limit)
     let score = trials.first?.score ?? 100
     for candidate in choice.candidates where !candidate.isLossy { trials.append(try encode(candidate)) }
     let smallest = trials.filter { $0.score != nil }.map { size(of: $0, at: score) }.min() ?? .infinity
@@ -63,19 +63,22 @@ struct SampleSearch {
     let best = compared[0].trial
     let target = SimilarityTarget(score: score, maxQuality: 100)
     compared[0].trial = try refine(best, target: target, limit.applied(to: best.options))
-    return (compared[0].trial.options, compared.map { FormatTrial($0.trial.options, size: $0.size) })
+    return (compared[0].trial.options, maxScore, compared.map { FormatTrial($0.trial.options, size: $0.size) })
   }
 
   /// Returns a trial in each lossy format; the first one has the score at which all of them are compared.
   ///
   /// It is the JPEG of the requested quality, or of the lower one that reaches the requested score; of images with alpha,
-  /// the first lossy candidate at an equivalent quality.
-  private func lossyTrials(_ choice: FormatChoice, _ limit: ByteLimit) throws(PipelineError) -> [Trial] {
+  /// the first lossy candidate at an equivalent quality. `maxScore` is that of the requested quality.
+  private func lossyTrials(
+    _ choice: FormatChoice, _ limit: ByteLimit
+  ) throws(PipelineError) -> (trials: [Trial], maxScore: Double) {
     let lossy = choice.candidates.filter(\.isLossy)
-    guard let first = choice.reference ?? lossy.first else { return [] }
+    guard let first = choice.reference ?? lossy.first else { return ([], 100) }
     let quality = first.format.equivalentQuality(first.quality)
     var reference = try encode(limit.applied(to: first).options(first, quality: quality))
-    if let wanted = choice.targetScore, wanted < reference.score ?? 0 {
+    let maxScore = reference.score ?? 100
+    if let wanted = choice.targetScore, wanted < maxScore {
       let target = SimilarityTarget(score: min(100, wanted + Self.margin), maxQuality: quality)
       reference = try refine(reference, target: target, limit.applied(to: first))
     }
@@ -88,10 +91,10 @@ struct SampleSearch {
       let trial = try encode(limit.options(candidate, quality: quality))
       trials.append(try refine(trial, target: target, limit, rival: size(of: reference, at: target.score)))
     }
-    return trials
+    return (trials, maxScore)
   }
 
-  /// Lowers or raises the quality of a lossy trial until it is about the lowest that reaches a target.
+  /// Lowers or raises the quality of a lossy trial until it is about that at which the score is the target's.
   /// - `rival`: The size in bytes with which the trial's is compared, if that is all it is for.
   private func refine(
     _ first: Trial, target: SimilarityTarget, _ limit: ByteLimit, rival: Double? = nil
@@ -103,27 +106,30 @@ struct SampleSearch {
       search.note(quality: scale.step(trial.options), byteCount: trial.byteCount, score: trial.score)
     }
     note(first)
-    var best = first
-    for _ in 1..<Self.maxTrials where !isComparable(best, rival, at: target.score) {
-      guard let step = search.expected else { return best }
+    var nearest = first
+    for _ in 1..<Self.maxTrials where !isNear(target.score, nearest, rival) {
+      guard let step = search.expected else { return nearest }
       let trial = try encode(scale.options(first.options, step: step, limit: limit))
       note(trial)
-      let (reached, before) = (trial.score ?? 100, best.score ?? 100)
-      let isBetter = min(reached, before) >= target.score ? trial.byteCount < best.byteCount : reached > before
-      if isBetter { best = trial }
+      if abs((trial.score ?? 100) - target.score) < abs((nearest.score ?? 100) - target.score) { nearest = trial }
     }
     // What would be tried next is a better prediction than what was tried.
-    guard rival == nil, let step = search.expected else { return best }
+    guard rival == nil, let step = search.expected else { return nearest }
     return Trial(
-      options: scale.options(first.options, step: step, limit: limit), byteCount: best.byteCount, score: best.score)
+      options: scale.options(first.options, step: step, limit: limit), byteCount: nearest.byteCount,
+      score: nearest.score)
   }
 
-  /// Whether the sizes of a trial and its rival can be compared, although their scores differ.
-  private func isComparable(_ trial: Trial, _ rival: Double?, at score: Double) -> Bool {
-    guard let rival else { return false }
-    let factor = size(of: trial, at: score) / rival
-    let isClose = (1 / Self.comparable.factor...Self.comparable.factor).contains(factor)
-    return abs((trial.score ?? 100) - score) <= (isClose ? Self.comparable.near : Self.comparable.far)
+  /// Whether the score of a trial is near enough to a target.
+  private func isNear(_ score: Double, _ trial: Trial, _ rival: Double?) -> Bool {
+    let distances = Self.distances
+    var maxDistance = distances.predicting
+    if let rival {
+      let factor = size(of: trial, at: score) / rival
+      let isClose = (1 / distances.factor...distances.factor).contains(factor)
+      maxDistance = isClose ? distances.near : distances.far
+    }
+    return abs((trial.score ?? 100) - score) <= maxDistance
   }
 
   /// Encodes the sample, and measures its similarity if it is lossy.

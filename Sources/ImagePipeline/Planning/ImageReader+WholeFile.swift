@@ -1,7 +1,7 @@
 internal import ImageCodecs
 
 extension ImageReader {
-  /// Returns whether a result needs the whole file of which the decoder would buffer a part only: for another picture than
+  /// Returns whether a result needs the whole file of which the decoder would buffer a part only: for another image than
   /// the first, to count a frame from the end, to pass an animation through, or because only an image that is buffered as
   /// a whole may use so much memory.
   mutating func needsWholeFile() throws(PipelineError) -> Bool {

@@ -199,8 +199,8 @@ class Fields(TypedDict, total=False):
     # Lower the quality of a result that would have more bytes than its image, although it shows the whole image without
     # enlarging or padding it.
     never_larger: bool
-    # The frame of an animation that the result starts with, the page of a TIFF, or the picture of an ICO from the
-    # largest to the smallest, counted from 0; a negative index counts from the end, so that -1 is the last one.
+    # The frame of an animation that the result starts with, the page of a TIFF, or the image of an ICO from the largest
+    # to the smallest, counted from 0; a negative index counts from the end, so that -1 is the last one.
     frame_index: int
     # Maximum number of frames of the result, from frame_index on; 0 for all of them, up to the limits of the worker
     # (max_animation_frames, max_animation_pixels).
