@@ -71,7 +71,7 @@ struct Inspection: Sendable, Encodable {
       ("color space", info.colorSpace),
       ("gamut", info.gamut),
       ("frames", info.frameCount == 0 ? "unknown" : "\(info.frameCount)"),
-      ("result", "\(output.format) \(output.width)x\(output.height)"),
+      ("result", "\(output.format.isEmpty ? "auto" : output.format) \(output.width)x\(output.height)"),
       ("decoded at", "\(decodeEighths)/8"),
       ("filters", filters ?? "none"),
       ("working set", "up to \(ReadableText.byteCount(workingSetBytes))"),
