@@ -12,14 +12,15 @@
 /// The side of a block of a lossy frame, in which libwebp makes transparent pixels of one color.
 static const uint32_t block_side = 8;
 
-/// The minimum share of pixels for which transparency is worth its bytes, as a divisor.
-enum { LOSSY_SHARE = 8, LOSSLESS_SHARE = 2 };
+/// The minimum share of pixels for which transparency is worth its bytes, as a divisor. Measured: see
+/// Benchmarks/results/webp.md.
+enum { KEPT_SHARE = 2 };
 
-/// Returns the maximum difference of samples that a frame does not store: half of what libwebp's own animation encoder
+/// Returns the maximum difference of samples that a frame does not store: at most what libwebp's own animation encoder
 /// tolerates.
 static int tolerance(const webp_encoder *e) {
   const ccodecs_encode_options *options = &e->base.options;
-  return options->webp.is_lossless ? 0 : (int)(15 * (1 - sqrt(options->quality / 100.0)) + 0.5);
+  return options->webp.is_lossless ? 0 : (int)(31 * (1 - sqrt(options->quality / 100.0)) + 0.5);
 }
 
 static uint8_t *pixel_at(const webp_encoder *e, uint8_t *canvas, uint32_t x, uint32_t y) {
@@ -87,7 +88,7 @@ bool ccodecs_webp_can_keep(const webp_encoder *e, ccodecs_rectangle part) {
       }
     }
   }
-  return kept * (is_lossless ? LOSSLESS_SHARE : LOSSY_SHARE) >= (uint64_t)part.width * part.height;
+  return kept * KEPT_SHARE >= (uint64_t)part.width * part.height;
 }
 
 /// Makes a block transparent, with its mean color, and the canvas' block that of the frame before.
