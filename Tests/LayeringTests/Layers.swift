@@ -123,7 +123,7 @@ let wireModules: Set<String> = ["WorkerProtocol", "SwiftProtobuf", "GRPCProtobuf
 let boundedNumbers: [String: Set<String>] = [
   "ImageWorkerClient/ImageResult.swift": ["timings"],
   "ImageWorkerClient/ImageWorkerError+Status.swift": ["retryInfo"],
-  "WorkerService/Wire/Wire+Cache.swift": ["inputBytes", "outputBytes", "peakMemoryBytes"],
+  "WorkerService/Wire/Wire+Cache.swift": ["estimatedBytes", "inputBytes", "outputBytes", "peakMemoryBytes"],
   "WorkerService/Wire/Wire+Isolation.swift": ["timings"],
   // Those of this process.
   "WorkerService/Wire/Wire+Results.swift": ["timings"],

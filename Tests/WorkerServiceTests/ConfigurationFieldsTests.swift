@@ -46,6 +46,7 @@ struct ConfigurationFieldsTests {
     "metadata_title": [.text("a title"), .text("ein Titel")],
     "metadata_copyright": [.text("a notice"), .text("ein Vermerk")],
     "metadata_description": [.text("a text"), .text("ein Text")],
+    "accept": [.text("jpeg,png"), .text("webp")],
     "rotation": [.integer(90), .integer(180)],
     "png.palette_colors": [.integer(2), .integer(3)],
     "filters.name": [.text("blur"), .text("sharpen")],

@@ -122,7 +122,7 @@ struct PresetFileTests {
     case .enum: schema.choices(of: field.typeName)[0].name
     case .bool: "true"
     default:
-      ["rotation": "90", "target_similarity": "60", "palette_colors": "2"][field.name] ?? "1"
+      ["rotation": "90", "target_similarity": "60", "palette_colors": "2", "accept": "webp"][field.name] ?? "1"
     }
   }
 

@@ -45,6 +45,7 @@ extension Imageworker_V1_ProcessingReport {
   /// Whether the numbers are small enough to be added and multiplied.
   var isPlausible: Bool {
     input.isPlausible && output.isPlausible && max(inputBytes, outputBytes, peakMemoryBytes) <= 1 << 50
+      && formatTrials.allSatisfy { $0.estimatedBytes <= 1 << 50 }
   }
 }
 
