@@ -38,7 +38,8 @@ struct RenditionTests {
           continue
         }
         #expect(together == alone.bytes, "rendition \(index)")
-        #expect(report.output == alone.report.output && report.messages == alone.report.messages)
+        // How many frames an animation has may not be known when all renditions have theirs.
+        #expect(report.output == alone.report.output && report.warnings.map(\.code) == alone.report.warnings.map(\.code))
         #expect(report.outputByteCount == UInt64(together.count))
       }
     }
