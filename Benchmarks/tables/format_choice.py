@@ -131,9 +131,6 @@ def main() -> None:
               f"| {statistics.median(shares):.3f} | {statistics.quantiles(shares, n=10)[8]:.3f} "
               f"| {sum(share <= 1.03 for share in shares) / len(shares):.0%} | {counted} | {spread} "
               f"| {statistics.median(times):.2f} | {statistics.quantiles(times, n=10)[8]:.2f} |", flush=True)
-        for comparison, size, best, report, score in rows:
-            if size / best > 1.03:
-                print(f"    {size / best:.3f} {report.output.format} {[ (t.format, t.estimated_bytes) for t in report.format_trials]} {comparison.sizes} {comparison.lossless} {score - comparison.score:+.2f}")
     worker.process.kill()
 
 

@@ -1,5 +1,6 @@
 import Fields
 import ImageCodecs
+import ImageKernels
 import ImagePipeline
 import TestSupport
 import Testing
@@ -80,6 +81,39 @@ struct FormatChoiceTests {
   func sizeLimit() throws {
     let (bytes, report) = try run(Fixture.bytes("photo.png"), accept: "jpeg,webp") { $0.maxBytes = 3000 }
     #expect(bytes.count <= 3000 && report.compressionQuality != nil)
+  }
+
+  @Test("gray rows of a smaller result show the whole image in a format that stores them as color")
+  func smallerGray() throws {
+    var configuration = ProcessingConfiguration(
+      maxBytes: 500, allowSmallerDimensions: true, accept: try AcceptedFormats(text: "webp,avif", field: "accept"))
+    configuration.preferredFormat = .auto
+    let (bytes, report) = try process(Fixture.bytes("gray.png"), configuration)
+    #expect(bytes.count <= 500 && report.output.size.width < report.input.size.width)
+    // Columns of the result are where they are in the image.
+    let columns = ProcessingConfiguration(
+      maxWidth: 6, maxHeight: 1, preferredFormat: .png, resizeMode: .stretch, resamplingKernel: .box)
+    let small = try Pixels.decode(process(bytes, columns).bytes)
+    let whole = try Pixels.decode(process(Fixture.bytes("gray.png"), columns).bytes)
+    for x in 0..<6 { #expect(abs(small.color(x: x, y: 0)[0] - whole.color(x: x, y: 0)[0]) <= 12) }
+  }
+
+  @Test("a similarity is measured, too, if the first candidate is lossless")
+  func similarityOfAlpha() throws {
+    let report = try run(Fixture.bytes("alpha.png"), accept: "png,webp") {
+      $0.targetSimilarity = 50
+      $0.compressionQuality = 1
+    }.report
+    // The fixture is one whose lossy result is smaller.
+    #expect(report.output.format == "webp" && report.compressionQuality != nil)
+    #expect(try #require(report.similarity) >= 50, "\(report.formatTrials)")
+  }
+
+  @Test("the error of a long list shows the unknown name only, and no more of it than fits")
+  func longNames() {
+    let text = "webp," + String(repeating: "x", count: 100_000)
+    let error = #expect(throws: FieldError.self) { try AcceptedFormats(text: text, field: "accept") }
+    #expect((error?.message.count ?? .max) < 300)
   }
 
   @Test("an animation gets the first accepted format that stores frames")

@@ -1,9 +1,9 @@
 // ICO decoder for one image of a file: a PNG, or a bitmap without a file header and with a mask.
 //
-// Images are counted from the one with the most pixels on, which is the default. They can be anywhere in the file, and
-// a bitmap's mask follows its pixels, so the file is buffered up to the end of the largest image; as a whole if another
-// one is selected. The end is computed from the image's own header, because the sizes in some directories are too
-// small. The buffer stays small, as a directory describes images of at most 256 by 256 pixels.
+// Images are counted from the largest to the smallest; the largest is the default. They can be anywhere in the file,
+// and a bitmap's mask follows its pixels, so the file is buffered up to the end of the largest image; as a whole if
+// another one is selected. The end is computed from the image's own header, because the sizes in some directories are
+// too small. The buffer stays small, as a directory describes images of at most 256 by 256 pixels.
 //
 // Source: Microsoft, "Icons" (Win32 Resource File Formats, ICONDIR and ICONIMAGE); PNG since Windows Vista.
 

@@ -18,7 +18,7 @@ struct SimilaritySearch {
   static let maxTrials = 8
   /// The excess over the target that is close enough, as a lower quality would hardly reach it.
   private static let enough = 0.3
-  /// The excess that is close enough for a first trial whose quality was predicted: another trial costs more than it saves.
+  /// The excess that is close enough if the first quality was predicted: another trial costs more than it saves.
   private static let enoughOfPrediction = 1.0
   /// The number of trials after which the search stops extrapolating from trials that all failed, or all succeeded.
   private static let maxExtrapolations = 3

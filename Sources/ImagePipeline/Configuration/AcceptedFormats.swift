@@ -4,7 +4,9 @@ package import ImageCodecs
 /// A set of formats that the receiver of a result accepts.
 package struct AcceptedFormats: Sendable, Hashable {
   /// The formats that results can have, in the order in which they are listed.
-  static let all: [ImageFormat] = [.jpeg, .png, .webp, .avif, .jxl, .gif]
+  static let all = ImageFormat.allCases.filter { $0.traits.output != nil }
+  /// The maximum number of characters of an unknown name that an error shows.
+  private static let maxShownCount = 64
   /// The formats that every receiver of images accepts.
   private static let basic: Set<ImageFormat> = [.jpeg, .png]
 
@@ -45,7 +47,9 @@ extension AcceptedFormats: FieldConvertible {
   package init(text: String, field: String) throws(FieldError) {
     var formats: Set<ImageFormat> = []
     for element in text.split(separator: ",") {
-      guard let named = Self.formats(element) else { throw Self.unreadable(text, field: field) }
+      guard let named = Self.formats(element) else {
+        throw Self.unreadable(String(element.prefix(Self.maxShownCount)), field: field)
+      }
       formats.formUnion(named)
     }
     self.init(formats)

@@ -12,6 +12,14 @@ struct FormatChoice: Sendable, Hashable {
   /// The similarity that suffices although the reference has a higher one; `nil` if none was requested.
   let targetScore: Double?
 
+  /// The options by which the result is planned: those of a candidate, for the rows, whose quality can be lowered if there
+  /// is one.
+  var carrier: EncoderOptions {
+    var options = candidates.first(where: \.isLossy) ?? candidates[0]
+    options.pixelFormat = rows
+    return options
+  }
+
   /// Returns the formats that a result can have, in the order of preference; one unless `auto` is requested.
   /// - `isAnimation`: Whether the result may have several frames.
   static func formats(

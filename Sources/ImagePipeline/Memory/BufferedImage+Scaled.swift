@@ -5,7 +5,9 @@ extension BufferedImage {
   /// Returns a copy of this image, scaled down to the size of `options`.
   /// - `options`: The options of the encoder that receives the copy.
   func scaled(_ options: EncoderOptions) throws(CodecError) -> BufferedImage {
-    let smaller = try BufferedImage(options: options, budget: budget)
+    var buffered = options
+    buffered.pixelFormat = self.options.pixelFormat
+    let smaller = try BufferedImage(options: buffered, budget: budget)
     for (index, rows) in try rows(options).enumerated() { try smaller.fill(plane: index, from: rows, of: self.options) }
     return smaller
   }

@@ -19,15 +19,4 @@ extension ImageReader {
     guard configurations.count == 1, case .success(let plan) = image.renditions[0] else { return false }
     return try mayPassThrough(plan, selected)
   }
-
-  /// Returns whether an animation may be passed through once its whole file is known.
-  private mutating func mayPassThrough(_ plan: Plan, _ header: ImageHeader) throws(PipelineError) -> Bool {
-    guard let rewriter = rewriter.take() else { return false }
-    var survey = try withDecoder { decoder in rewriter.survey(decoder) }
-    self.rewriter = consume rewriter
-    survey.canCopy = survey.mayCopyWhole
-    let passthrough = Passthrough(
-      plan: plan, header: header, configuration: configurations[0], survey: survey, byteCount: nil)
-    return passthrough != .decoded
-  }
 }

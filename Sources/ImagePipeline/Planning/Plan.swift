@@ -140,15 +140,16 @@ package struct Plan: Sendable, Hashable {
     let format = formats[0]
     color = ColorPlan(header, configuration: configuration, format: format, changesPixels: changesPixels)
     let isPassed = !changesPixels && !mergesPlanes && (color.target == nil || isGray)
-    var options = try Self.encoder(
-      header: header, format: format, outputSize: framing.canvasSize, configuration: configuration,
-      colorFormat: isPassed ? nil : colorFormat)
     let choice = try FormatChoice(
       configuration, header: header, formats: formats, outputSize: framing.canvasSize, colorFormat: colorFormat,
       isGray: isPassed && isGray)
+    var options: EncoderOptions
     if let choice {
-      options = choice.candidates[0]
-      options.pixelFormat = choice.rows
+      options = choice.carrier
+    } else {
+      options = try Self.encoder(
+        header: header, format: format, outputSize: framing.canvasSize, configuration: configuration,
+        colorFormat: isPassed ? nil : colorFormat)
     }
     let profile = color.profile(ofImage: attachments.profile, format: options.pixelFormat)
     options.metadata = attachments.metadata(
