@@ -6,7 +6,7 @@ import grpc
 import numpy as np
 import pillow_jxl  # noqa: F401 registers JPEG XL with Pillow
 import pytest
-from conftest import fixture_bytes
+from conftest import Client, Worker, built_in, fixture_bytes
 from google.rpc import error_details_pb2
 from PIL import Image
 from test_calls import details
@@ -63,6 +63,17 @@ def test_a_drawing_is_lossless(client):
     result = Image.open(io.BytesIO(b"".join(part.chunk for part in answer))).convert("RGB")
     assert not last.report.HasField("compression_quality")
     assert np.array_equal(np.asarray(result), pixels)
+
+
+@pytest.mark.parametrize("isolation", ["none", pytest.param("process", marks=built_in("isolation"))])
+def test_a_helper_chooses_as_the_worker_does(isolation):
+    worker = Worker("--isolation", isolation)
+    try:
+        first, *_, last = parts(Client(worker), fixture_bytes("photo.png"), accept="webp,png", compression_quality=0.5)
+        assert first.header.format == last.report.output.format == "webp"
+        assert len(last.report.format_trials) > 1
+    finally:
+        worker.stop()
 
 
 def test_renditions_choose_each_for_itself(client):

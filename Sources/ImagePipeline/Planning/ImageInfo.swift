@@ -100,6 +100,11 @@ package struct FormatTrial: Sendable, Hashable {
   /// The quality, 0 to 1; `nil` for a lossless result.
   package var compressionQuality: Double?
 
+  /// Whether the format is known, and the quality one that results can have.
+  package var isPlausible: Bool {
+    ImageFormat(rawValue: format) != nil && (compressionQuality.map { (0...1).contains($0) } ?? true)
+  }
+
   package init(format: String, estimatedByteCount: UInt64, compressionQuality: Double?) {
     self.format = format
     self.estimatedByteCount = estimatedByteCount

@@ -82,8 +82,11 @@ struct HelperDialogue {
     else { return false }
     var side = Int.max
     if case .preview(_, let maxSide) = planning.results { (side, isPreview) = (maxSide, true) }
-    for case .success(let result) in plan.renditions {
-      guard result.input.isOfKnownFormat, result.output.isOfKnownFormat,
+    for (index, rendition) in plan.renditions.enumerated() {
+      guard case .success(let result) = rendition else { continue }
+      // Only a request for AUTO leaves the format open.
+      let isOpen = result.output.format.isEmpty && planning.results.choosesFormat(at: index)
+      guard result.input.isOfKnownFormat, result.output.isOfKnownFormat || isOpen,
         max(result.output.size.width, result.output.size.height) <= side
       else { return false }
     }
@@ -213,7 +216,11 @@ struct HelperDialogue {
     report.input.isOfKnownFormat && report.output.isOfKnownFormat
       && (report.compressionQuality.map { (0...1).contains($0) } ?? true)
       && (report.similarity?.isFinite ?? true)
+      && report.formatTrials.count <= Self.maxTrialCount && report.formatTrials.allSatisfy(\.isPlausible)
   }
+
+  /// The maximum number of formats that are compared; WebP can be lossy and lossless.
+  private static let maxTrialCount = 8
 
   /// Whether work on an image can end with this error.
   private func isPlausible(_ error: PipelineError, isCancelled: Bool) -> Bool {

@@ -40,6 +40,14 @@ package enum WorkRequest {
         }
       }
 
+      /// Whether the format of the result at an index depends on its rows; previews have one.
+      func choosesFormat(at index: Int) -> Bool {
+        switch self {
+        case .renditions(let configurations): configurations[index].preferredFormat == .auto
+        case .preview: false
+        }
+      }
+
       /// Whether a result may contain metadata of the image; previews have none.
       var readMetadata: Bool {
         switch self {

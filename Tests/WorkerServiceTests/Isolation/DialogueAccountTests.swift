@@ -24,6 +24,12 @@ struct DialogueAccountTests {
     #expect(!Dialogue.acceptsHeader(Dialogue.plan(workingSet: 3, reserved: 2)))
     #expect(!Dialogue.acceptsHeader(Dialogue.plan([Dialogue.planned(Dialogue.info("exe"))])))
     #expect(!Dialogue.acceptsHeader(Dialogue.plan([Dialogue.planned(Dialogue.info(), Dialogue.info("exe"))])))
+    // Only a request for AUTO leaves the format open.
+    let open = Dialogue.plan([Dialogue.planned(Dialogue.info(), Dialogue.info(""))])
+    let auto = ProcessingConfiguration(preferredFormat: .auto)
+    #expect(Dialogue.acceptsHeader(open, WorkRequest.Planning(results: .renditions([auto]))))
+    #expect(!Dialogue.acceptsHeader(open))
+    #expect(!Dialogue.acceptsHeader(open, WorkRequest.Planning(results: .preview(auto, maxSide: 8))))
     let preview = Dialogue.planning(maxSide: 8)
     #expect(Dialogue.acceptsHeader(Dialogue.plan(), preview))
     #expect(

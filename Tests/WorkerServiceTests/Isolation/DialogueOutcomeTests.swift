@@ -67,7 +67,11 @@ struct DialogueOutcomeTests {
   @Test("a report has known formats and numbers that exist")
   func reports() {
     let account = Dialogue.account()
+    let trial = { FormatTrial(format: $0, estimatedByteCount: 1, compressionQuality: $1) }
     let changes: [((inout ProcessingReport) -> Void, Bool)] = [
+      ({ $0.formatTrials = [trial("webp", 0.5), trial("png", nil)] }, true),
+      ({ $0.formatTrials = [trial("exe", 0.5)] }, false), ({ $0.formatTrials = [trial("webp", .nan)] }, false),
+      ({ $0.formatTrials = Array(repeating: trial("png", nil), count: 9) }, false),
       ({ $0.compressionQuality = 1 }, true), ({ $0.compressionQuality = 1.5 }, false),
       ({ $0.compressionQuality = .nan }, false), ({ $0.similarity = 0.5 }, true), ({ $0.similarity = .nan }, false),
       ({ $0.input.format = "exe" }, false), ({ $0.output.format = "exe" }, false),
