@@ -28,11 +28,20 @@ test: setup codec-test fuzz unit-test soak-test end-to-end-test
 
 # Suites of what has kernels for several instruction sets.
 KERNEL_TESTS = CPixelsTests|ImageKernelsTests|ImageCodecsTests|ImagePipelineTests
+# Suites that measure time against a server or a client of their own. Each of the three runs in a process of its own, as
+# hundreds of tests that share an event loop's threads keep them from it.
+SERVER_TESTS = WorkerOperationsTests
+CLIENT_TESTS = ImageWorkerClientTests
+TEST_BUILT = deploy/swift.sh test --skip-build
 
-# Those once more as on a processor without AVX-512.
+# On a processor with AVX-512, those with kernels run once more as on one without.
 unit-test: setup
-	deploy/swift.sh test
-	IMAGE_WORKER_INSTRUCTION_SET=avx2 deploy/swift.sh test --skip-build --filter '$(KERNEL_TESTS)'
+	deploy/swift.sh build --build-tests
+	$(TEST_BUILT) --filter '$(SERVER_TESTS)'
+	$(TEST_BUILT) --filter '$(CLIENT_TESTS)'
+	$(TEST_BUILT) --skip '$(SERVER_TESTS)|$(CLIENT_TESTS)|$(KERNEL_TESTS)'
+	$(TEST_BUILT) --filter '$(KERNEL_TESTS)'
+	! grep -qs avx512f /proc/cpuinfo || IMAGE_WORKER_INSTRUCTION_SET=avx2 $(TEST_BUILT) --filter '$(KERNEL_TESTS)'
 
 # The short form of what Tests/JPEGOracle/run.sh can do with a corpus.
 JPEG_FIXTURES = Tests/TestSupport/Fixtures/*.jpg

@@ -4,7 +4,7 @@ import Testing
 
 @testable import Admission
 
-@Suite("Progress deadline", .timeLimit(.minutes(5)))
+@Suite("Progress deadline", .timeLimit(.minutes(15)))
 struct ProgressDeadlineTests {
   private static let limit = Duration.milliseconds(20)
 

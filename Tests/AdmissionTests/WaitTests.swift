@@ -6,7 +6,7 @@ import TestSupport
 import Testing
 import WorkThreads
 
-@Suite("Wait", .timeLimit(.minutes(5)))
+@Suite("Wait", .timeLimit(.minutes(15)))
 struct WaitTests {
   private final class Waits: Sendable {
     private let list = Mutex<[Wait]>([])

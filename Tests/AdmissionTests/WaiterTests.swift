@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 import WorkThreads
 
-@Suite("Waiter", .timeLimit(.minutes(5)))
+@Suite("Waiter", .timeLimit(.minutes(15)))
 struct WaiterTests {
   /// A list of waiters, as those who let others wait keep it.
   private final class List: Sendable {

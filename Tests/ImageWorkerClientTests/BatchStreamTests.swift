@@ -5,7 +5,7 @@ import Synchronization
 import Testing
 
 /// Batches whose streams break or stall: every item goes on with another stream, within its attempts.
-@Suite("Broken streams of batches", .timeLimit(.minutes(5)))
+@Suite("Broken streams of batches", .timeLimit(.minutes(15)))
 struct BatchStreamTests {
   @Test("streams that break lose no item")
   func breaks() async throws {

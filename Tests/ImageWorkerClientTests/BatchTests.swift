@@ -9,7 +9,7 @@ import Testing
 import WorkerProtocol
 
 /// Batches: every item ends once, whatever happens to workers, streams and items.
-@Suite("Batches of the client", .timeLimit(.minutes(5)))
+@Suite("Batches of the client", .timeLimit(.minutes(15)))
 struct BatchTests {
   @Test("every item ends once", arguments: [(1, 1), (1, 16), (3, 4)])
   func once(streams: Int, window: Int) async throws {

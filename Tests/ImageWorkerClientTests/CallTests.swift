@@ -8,7 +8,7 @@ import Testing
 import WorkerProtocol
 
 /// Single images: sources, errors, retries and deadlines.
-@Suite("Calls of the client", .timeLimit(.minutes(5)))
+@Suite("Calls of the client", .timeLimit(.minutes(15)))
 struct CallTests {
   private static let image = Data("image".utf8)
 

@@ -6,7 +6,7 @@ import Testing
 /// What a client takes from a worker has an end, in bytes and in time, whatever the worker sends.
 ///
 /// One at a time, as each takes all processors.
-@Suite("Hostile workers", .serialized, .timeLimit(.minutes(5)))
+@Suite("Hostile workers", .serialized, .timeLimit(.minutes(15)))
 struct HostileWorkerTests {
   private static let image = Data("image".utf8)
   private static let limit = 4096

@@ -15,7 +15,7 @@ import Testing
 #endif
 
 /// Files of a batch in directories that others can write to.
-@Suite("Files of a batch", .timeLimit(.minutes(5)))
+@Suite("Files of a batch", .timeLimit(.minutes(15)))
 struct BatchFilesTests {
   private let scratch: ScratchFolder
 

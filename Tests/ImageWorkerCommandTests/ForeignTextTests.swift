@@ -11,7 +11,7 @@ import WorkerTelemetry
 @testable import image_worker
 
 /// Names of files and texts of workers, which anybody may have chosen.
-@Suite("Foreign names and texts", .timeLimit(.minutes(5)))
+@Suite("Foreign names and texts", .timeLimit(.minutes(15)))
 struct ForeignTextTests {
   private let scratch: ScratchFolder
 

@@ -4,7 +4,7 @@ import Testing
 
 @testable import ResultCache
 
-@Suite("Cache leadership", .timeLimit(.minutes(5)))
+@Suite("Cache leadership", .timeLimit(.minutes(15)))
 struct LookupTests {
   private struct Broken: Error, Equatable {}
 

@@ -66,7 +66,7 @@ struct WorkerLimitsTests {
   }
 }
 
-@Suite("UploadAdmission", .timeLimit(.minutes(5)))
+@Suite("UploadAdmission", .timeLimit(.minutes(15)))
 struct UploadAdmissionTests {
   private let table = ItemTable(maxOpenUploads: 2, maxWholeImages: 1)
   private let memory = MemoryBudget(limit: 100, maxWaiting: 4)

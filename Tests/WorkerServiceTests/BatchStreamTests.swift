@@ -6,7 +6,7 @@ import WorkerProtocol
 
 @testable import WorkerService
 
-@Suite("BatchStream", .timeLimit(.minutes(5)))
+@Suite("BatchStream", .timeLimit(.minutes(15)))
 struct BatchStreamTests {
   private struct Gone: Error {}
 

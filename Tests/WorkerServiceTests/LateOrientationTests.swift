@@ -10,7 +10,7 @@ import WorkerProtocol
 import WorkerService
 
 /// The orientation of a PNG whose eXIf chunk follows its image data.
-@Suite("Orientation behind the image data", .timeLimit(.minutes(5)))
+@Suite("Orientation behind the image data", .timeLimit(.minutes(15)))
 struct LateOrientationTests {
   private static let photo = Fixture.bytes("photo.png")
   private static let block = Container.exif(orientation: 6)

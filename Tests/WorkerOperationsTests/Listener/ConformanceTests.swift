@@ -6,7 +6,7 @@ import Testing
 @testable import WorkerOperations
 
 /// What RFC 9113 demands of frames in the wrong place or with wrong contents; h2spec has the same cases.
-@Suite("HTTP/2 conformance", .timeLimit(.minutes(5)))
+@Suite("HTTP/2 conformance", .timeLimit(.minutes(15)))
 struct ConformanceTests {
   private static let (protocolError, flowControlError, streamClosed, frameSizeError, refusedStream):
     (

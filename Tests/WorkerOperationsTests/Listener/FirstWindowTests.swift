@@ -4,7 +4,7 @@ import Testing
 
 @testable import WorkerOperations
 
-@Suite("FirstWindow", .timeLimit(.minutes(5)))
+@Suite("FirstWindow", .timeLimit(.minutes(15)))
 struct FirstWindowTests {
   /// A message for the health service with a field that it does not know.
   private static let message: [UInt8] = {

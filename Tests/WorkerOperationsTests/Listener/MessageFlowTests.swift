@@ -5,7 +5,7 @@ import Testing
 @testable import WorkerOperations
 
 /// Tests how the listener reads large messages, with an account whose answers the test gives.
-@Suite("Messages of a connection", .timeLimit(.minutes(5)))
+@Suite("Messages of a connection", .timeLimit(.minutes(15)))
 struct MessageFlowTests {
   /// Returns a message for the health service that has a field of `byteCount` bytes, which it does not know.
   private static func message(_ byteCount: Int) -> [UInt8] {

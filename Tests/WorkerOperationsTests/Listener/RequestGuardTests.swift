@@ -6,7 +6,7 @@ import Testing
 @testable import WorkerOperations
 
 /// What a call takes of the worker, and what its client learns of its end.
-@Suite("RequestGuard", .timeLimit(.minutes(5)))
+@Suite("RequestGuard", .timeLimit(.minutes(15)))
 struct RequestGuardTests {
   /// The frame header and a part of a message of `byteCount` bytes.
   private static func beginning(of byteCount: Int) -> [UInt8] {

@@ -7,7 +7,7 @@ import WorkerProtocol
 
 @testable import WorkerOperations
 
-@Suite("UnixSocketFile", .timeLimit(.minutes(2)))
+@Suite("UnixSocketFile", .timeLimit(.minutes(15)))
 struct UnixSocketFileTests {
   private let folder: URL
   private var path: String { folder.appendingPathComponent("s").path }

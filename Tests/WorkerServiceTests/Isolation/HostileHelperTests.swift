@@ -97,7 +97,7 @@ struct HostileHelperTests {
     }
   }
 
-  @Test("each hostile act costs its own image only", .timeLimit(.minutes(3)), arguments: HostileHelper.Act.allCases)
+  @Test("each hostile act costs its own image only", .timeLimit(.minutes(15)), arguments: HostileHelper.Act.allCases)
   func acts(act: HostileHelper.Act) async throws { try await Self.check([(act, 0, 0), (act, 1, 2)]) }
 
   /// The use of memory in KiB, of which the first is the maximum, and of threads by this process.
