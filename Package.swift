@@ -177,8 +177,8 @@ let targets: [Target] = [
   .target(
     name: "WorkerOperations",
     dependencies: [
-      "WorkerProtocol", "WorkThreads", "LibC", "CLibZ", "CPlatform", crypto, grpcCore, grpcPosix, grpcProtobuf,
-      logging, metrics,
+      "WorkerProtocol", "ProtobufWire", "WorkThreads", "LibC", "CLibZ", "CPlatform", crypto, grpcCore, grpcPosix,
+      grpcProtobuf, logging, metrics,
       serviceContext, swiftProtobuf, tracing,
     ] + nio + nioHTTP2 + nioTLS,
     swiftSettings: strictSwift),

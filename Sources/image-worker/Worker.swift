@@ -29,6 +29,8 @@ struct Worker: Service {
   let health: HealthState
   let connections: ConnectionCount
   private let callLog: CallLog
+  /// What balancers are told; `nil` without load reports.
+  private let load: LoadMeter?
 
   init(
     settings: Settings, telemetry: Telemetry, metrics: MetricRegistry, logger: Logger, end: ProcessEnd,
@@ -44,7 +46,7 @@ struct Worker: Service {
     try settings.security.check(listenAddress)
     let presets = try settings.presets?.read() ?? PresetCatalog()
     security = try Security(settings.security, presets: presets, metrics: metrics, logger: logger)
-    environment = WorkerEnvironment(
+    var environment = WorkerEnvironment(
       limits: settings.limits, presets: presets,
       takesOnlyPresets: settings.takesOnlyPresets,
       cache: try settings.cache.map { try Self.cache($0, logger: logger) },
@@ -53,6 +55,8 @@ struct Worker: Service {
       helpers: try settings.isolation.makeHelpers(settings), tracer: telemetry.tracer, traceID: { $0.traceID },
       isTraced: { $0.isTraced }, deadline: { $0.callDeadline }, callers: security.callers,
       callerName: { $0.callerName }, metrics: metrics)
+    load = settings.reportsLoad ? Self.meter(of: &environment, threadCount: settings.threadCount) : nil
+    self.environment = environment
     let methods = Imageworker_V1_ImageWorkerService.Method.descriptors + OperationalServices.methods
     callLog = CallLog(metrics: metrics, logger: logger, methods: Set(methods.map(\.fullyQualifiedMethod)))
     connections = ConnectionCount(limit: settings.maxConnections, perPeer: settings.maxConnectionsPerPeer)
@@ -65,6 +69,19 @@ struct Worker: Service {
     do throws(CacheError) { return try ResultCache(limits: limits, logger: logger) } catch {
       throw SettingsError(description: "--cache-directory \(error)")
     }
+  }
+
+  /// Returns a meter that receives the work of the environment's images from now on.
+  private static func meter(of environment: inout WorkerEnvironment, threadCount: Int) -> LoadMeter {
+    let memory = environment.memory
+    let meter = LoadMeter(
+      threadCount: threadCount,
+      memoryUtilization: { Double(memory.used) / Double(max(1, memory.limit)) })
+    environment.worked = { duration, context in
+      meter.note(worked: duration)
+      context?.callCost?.add(duration)
+    }
+    return meter
   }
 
   /// A task of the worker.
@@ -217,11 +234,12 @@ struct Worker: Service {
     let identity: [any ServerInterceptor] = security.authenticator == nil ? [] : [IdentityInterceptor()]
     return [EventLoopInterceptor()] + identity + [
       TracingInterceptor(tracer: telemetry.tracer, calls: callLog), CallInterceptor(callLog),
-    ]
+    ] + (load.map { [LoadReportInterceptor($0)] } ?? [])
   }
 
   private var services: [any RegistrableRPCService] {
-    [ImageWorkerService(environment: environment), HealthService(state: health), reflection]
+    let reports: [any RegistrableRPCService] = load.map { [LoadReportService($0)] } ?? []
+    return [ImageWorkerService(environment: environment), HealthService(state: health), reflection] + reports
   }
 
   private var connectionLimits: ConnectionLimits {

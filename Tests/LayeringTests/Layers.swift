@@ -52,14 +52,15 @@ extension Layer {
       ]),
       maxPointerLineCount: 14),
     Layer(
-      name: "WorkerOperations", modules: ["WorkerProtocol", "WorkThreads", "LibC", "CLibZ", "CPlatform"],
+      name: "WorkerOperations",
+      modules: ["WorkerProtocol", "ProtobufWire", "WorkThreads", "LibC", "CLibZ", "CPlatform"],
       foreign: grpc.union([
         "CoreMetrics", "Crypto", "FoundationEssentials", "GRPCNIOTransportHTTP2Posix", "Logging", "NIOCore",
         "NIOHPACK", "NIOHTTP2", "NIOPosix", "NIOSSL", "NIOTLS", "ServiceContextModule", "SwiftASN1",
         "Synchronization", "Tracing", "X509",
       ]),
-      // The memory of messages, which carries its charge: ChargedBuffer.swift.
-      maxPointerLineCount: 5),
+      // The memory of messages, which carries its charge: ChargedBuffer.swift. The request of LoadReportService.swift.
+      maxPointerLineCount: 7),
     Layer(
       name: "WorkerTelemetry", modules: ["WorkerProtocol", "ProtobufWire", "LibC"],
       foreign: grpc.union([
@@ -126,6 +127,7 @@ let boundedNumbers: [String: Set<String>] = [
   "WorkerService/Wire/Wire+Cache.swift": ["estimatedBytes", "inputBytes", "outputBytes", "peakMemoryBytes"],
   "WorkerService/Wire/Wire+Isolation.swift": ["timings"],
   // Those of this process.
+  "WorkerService/Wire/WireError.swift": ["retryInfo"],
   "WorkerService/Wire/Wire+Results.swift": ["timings"],
   // Not waited for beyond the timeout.
   "WorkerTelemetry/Export/OTLPRetry.swift": ["retryInfo"],

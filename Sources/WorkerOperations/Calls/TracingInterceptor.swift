@@ -73,15 +73,17 @@ package struct TracingInterceptor: ServerInterceptor {
   }
 }
 
-/// The gRPC services for operating the worker: health checks and reflection.
+/// The gRPC services for operating the worker: health checks, reflection and load reports.
 package enum OperationalServices {
   /// Full names of the services.
   package static let names: Set<String> = [
     "grpc.health.v1.Health", "grpc.reflection.v1.ServerReflection", "grpc.reflection.v1alpha.ServerReflection",
+    LoadReportService.method.service.fullyQualifiedService,
   ]
 
   /// The methods of the services.
-  package static let methods = Grpc_Health_V1_Health.Method.descriptors + ReflectionService.methods
+  package static let methods =
+    Grpc_Health_V1_Health.Method.descriptors + ReflectionService.methods + [LoadReportService.method]
 }
 
 /// Reads trace context headers from a call's metadata.

@@ -256,6 +256,10 @@ extension RequestGuard {
     }
     headers.add(name: "grpc-status", value: String(refusal.code.rawValue))
     headers.add(name: "grpc-message", value: refusal.wireMessage)
+    // The delay of the details, as gRPC's own retries read it (gRFC A6).
+    if let delay = refusal.retryDelay {
+      headers.add(name: "grpc-retry-pushback-ms", value: String(delay.wholeNanoseconds / 1_000_000))
+    }
     if let details = refusal.wireDetails { headers.add(name: "grpc-status-details-bin", value: details) }
     phase = .ended
     messages.end()

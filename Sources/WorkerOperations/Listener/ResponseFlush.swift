@@ -1,4 +1,5 @@
 internal import NIOCore
+internal import NIOHPACK
 internal import NIOHTTP2
 
 /// Sends the frames of a call together if they are written shortly after each other.
@@ -6,6 +7,9 @@ internal import NIOHTTP2
 /// Each flush is a system call, a packet, and a wakeup of the client: 40 µs of CPU time. The transport flushes the
 /// headers, the messages and the status separately. So once it has the client's last message, the headers wait for what
 /// follows them, and messages wait for the status until the event loop has run the tasks that are due.
+///
+/// Headers that a status follows without a message become a part of it: clients retry a call by themselves only if its
+/// status comes alone (gRFC A6).
 ///
 /// Needed with grpc-swift-nio-transport 2.9.2.
 final class ResponseFlush: ChannelDuplexHandler {
@@ -15,19 +19,25 @@ final class ResponseFlush: ChannelDuplexHandler {
   typealias OutboundOut = HTTP2Frame.FramePayload
 
   /// The kind of the last frame that was written and not flushed.
-  private enum Unflushed { case none, headers, messages, status }
+  private enum Unflushed { case none, messages, status }
 
   /// The number of times that messages let due tasks run first: the status is written after two of them.
   private static let messageDelay = 3
 
   private var context: ChannelHandlerContext?
   private var unflushed = Unflushed.none
+  /// Headers that wait for what follows them.
+  private var headers: (HPACKHeaders, EventLoopPromise<Void>?)?
   /// Whether the transport has the client's last message.
   private var isRequestComplete = false
 
   func handlerAdded(context: ChannelHandlerContext) { self.context = context }
 
-  func handlerRemoved(context: ChannelHandlerContext) { self.context = nil }
+  func handlerRemoved(context: ChannelHandlerContext) {
+    self.context = nil
+    headers?.1?.fail(ChannelError.ioOnClosedChannel)
+    headers = nil
+  }
 
   func channelRead(context: ChannelHandlerContext, data: NIOAny) {
     switch unwrapInboundIn(data) {
@@ -40,17 +50,39 @@ final class ResponseFlush: ChannelDuplexHandler {
 
   func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
     switch unwrapOutboundIn(data) {
-    case .headers(let payload): unflushed = payload.endStream ? .status : .headers
-    default: unflushed = .messages
+    case .headers(let payload) where !payload.endStream && isRequestComplete:
+      headers = (payload.headers, promise)
+    case .headers(let payload) where payload.endStream: writeStatus(payload.headers, context, promise)
+    default:
+      writeHeaders(context)
+      unflushed = .messages
+      context.write(data, promise: promise)
     }
-    context.write(data, promise: promise)
+  }
+
+  /// Writes the headers that wait.
+  private func writeHeaders(_ context: ChannelHandlerContext) {
+    guard let (headers, promise) = self.headers.take() else { return }
+    context.write(wrapOutboundOut(.headers(.init(headers: headers))), promise: promise)
+  }
+
+  private func writeStatus(_ status: HPACKHeaders, _ context: ChannelHandlerContext, _ promise: EventLoopPromise<Void>?)
+  {
+    var all = status
+    if let (headers, promise) = headers.take() {
+      all = headers
+      all.add(contentsOf: status)
+      promise?.succeed()
+    }
+    unflushed = .status
+    context.write(wrapOutboundOut(.headers(.init(headers: all, endStream: true))), promise: promise)
   }
 
   func flush(context: ChannelHandlerContext) {
     switch unflushed {
-    case .headers where isRequestComplete: return
     case .messages where isRequestComplete: flush(context, after: Self.messageDelay)
-    case .none, .headers, .messages, .status: flushNow(context)
+    case .none where headers != nil: return
+    case .none, .messages, .status: flushNow(context)
     }
   }
 

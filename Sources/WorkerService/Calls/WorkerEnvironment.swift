@@ -43,6 +43,8 @@ package struct WorkerEnvironment: Sendable {
   package let callers: CallerAccounts?
   /// Returns the name of the caller in a context; `nil` if it was not identified.
   package let callerName: @Sendable (ServiceContext) -> String?
+  /// Receives the time for which an image thread has worked, in the context of its call.
+  package var worked: @Sendable (Duration, ServiceContext?) -> Void = { _, _ in }
   let metrics: WorkerMetrics
 
   /// Creates the environment of a worker and starts its threads.

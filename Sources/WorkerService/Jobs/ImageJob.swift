@@ -68,7 +68,10 @@ final class ImageJob {
       span.end()
       throw error
     }
-    defer { queue.end(place, caller, worked: clock.worked) }
+    defer {
+      queue.end(place, caller, worked: clock.worked)
+      environment.worked(clock.worked, ServiceContext.current)
+    }
     // The whole job runs on one executor: a change of threads costs more than the work between two windows.
     try await withTaskExecutorPreference(queue.executor(of: place.lane)) {
       queue.begin(place.lane)

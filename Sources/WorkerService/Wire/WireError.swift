@@ -41,12 +41,18 @@ enum WireError {
 
   /// Any error of a call as one that keeps its code and never becomes UNKNOWN.
   ///
+  /// The delay of its `RetryInfo` is repeated as gRPC's own retries read it (gRFC A6).
+  ///
   /// A defect is the cause of what it becomes, which the log is told of and the client is not.
   static func status(any error: any Error) -> any Error {
     if let error = error as? RPCError { return error }
     let status = status(any: error, configurationPath: "configuration")
-    guard status.code == .internalError else { return status }
-    return RPCError(code: status.code, message: status.message, metadata: status.rpcErrorMetadata, cause: error)
+    var metadata = status.rpcErrorMetadata
+    if let delay = status.details.lazy.compactMap(\.retryInfo?.delay).first {
+      metadata.addString(String(Int64(delay / .milliseconds(1))), forKey: "grpc-retry-pushback-ms")
+    }
+    let cause = status.code == .internalError ? error : nil
+    return RPCError(code: status.code, message: status.message, metadata: metadata, cause: cause)
   }
 
   /// Any error of a rendition as it stands in the rendition's result.

@@ -21,6 +21,7 @@ struct Settings {
   var choosesPort = false
   /// Whether other workers may listen on the same port.
   var sharesPort: Bool
+  var reportsLoad: Bool
   var security: SecuritySettings
   var threadCount: Int
   var memoryLimit: Int
@@ -100,6 +101,10 @@ struct Settings {
     isPortSet = source.isGiven("port")
     sharesPort = try source.flag(
       "reusePort", "Let other workers of the same user listen on the same port, for restarts without a gap.")
+    reportsLoad = try source.flag(
+      "loadReports",
+      "Report the worker's load to clients with each call, and at an interval to those that ask for it, for balancers "
+        + "such as weighted_round_robin.")
     security = try SecuritySettings(&source)
     threadCount =
       try source.optionalInteger(

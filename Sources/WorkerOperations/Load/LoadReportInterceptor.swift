@@ -1,0 +1,100 @@
+package import GRPCCore
+internal import GRPCProtobuf
+package import ServiceContextModule
+internal import Synchronization
+
+/// Sends the load of the worker with the end of each call, as `endpoint-load-metrics-bin`.
+///
+/// gRPC's `weighted_round_robin` and other balancers read it. Calls to operational services have none. Install it after the
+/// interceptors that change the context.
+package struct LoadReportInterceptor: ServerInterceptor {
+  /// The key of the report in the trailing metadata.
+  static let key = "endpoint-load-metrics-bin"
+
+  private let meter: LoadMeter
+
+  /// Creates an interceptor that reports what `meter` measures.
+  package init(_ meter: LoadMeter) { self.meter = meter }
+
+  package func intercept<Input: Sendable, Output: Sendable>(
+    request: StreamingServerRequest<Input>,
+    context: ServerContext,
+    next: @Sendable (StreamingServerRequest<Input>, ServerContext) async throws -> StreamingServerResponse<Output>
+  ) async throws -> StreamingServerResponse<Output> {
+    guard !OperationalServices.names.contains(context.descriptor.service.fullyQualifiedService) else {
+      return try await next(request, context)
+    }
+    let cost = CallCost()
+    var current = ServiceContext.current ?? .topLevel
+    current.callCost = cost
+    return try await ServiceContext.$current.withValue(current) {
+      do {
+        var response = try await next(request, context)
+        switch response.accepted {
+        case .failure(let error): response.accepted = .failure(failed(error, cost))
+        case .success(var contents):
+          contents.producer = { [produce = contents.producer, current] writer in
+            try await ServiceContext.$current.withValue(current) {
+              do {
+                var metadata = try await produce(writer)
+                metadata.addBinary(end(cost, isFailed: false), forKey: Self.key)
+                return metadata
+              } catch { throw failed(error, cost) }
+            }
+          }
+          response.accepted = .success(contents)
+        }
+        return response
+      } catch { throw failed(error, cost) }
+    }
+  }
+
+  /// Counts a call that ends, and returns the report that it ends with.
+  private func end(_ cost: CallCost, isFailed: Bool) -> [UInt8] {
+    meter.noteCall(isFailed: isFailed)
+    var report = meter.report
+    report.callCost = cost.worked / .seconds(1)
+    return report.bytes
+  }
+
+  /// Counts a call that fails, and returns its error with the report.
+  private func failed(_ error: any Error, _ cost: CallCost) -> RPCError {
+    var error = RPCError(reporting: error)
+    error.metadata.addBinary(end(cost, isFailed: true), forKey: Self.key)
+    return error
+  }
+}
+
+/// The work of image threads for one call.
+package final class CallCost: Sendable {
+  private let total = Mutex(Duration.zero)
+
+  var worked: Duration { total.withLock { $0 } }
+
+  /// Adds work.
+  package func add(_ duration: Duration) { total.withLock { $0 += duration } }
+}
+
+extension ServiceContext {
+  private enum CostKey: ServiceContextKey {
+    typealias Value = CallCost
+    static let nameOverride: String? = "call-cost"
+  }
+
+  /// The cost of the current call; `nil` if it is not reported.
+  package var callCost: CallCost? {
+    get { self[CostKey.self] }
+    set { self[CostKey.self] = newValue }
+  }
+}
+
+extension RPCError {
+  /// The error that grpc-swift-2 makes of any error of a handler.
+  fileprivate init(reporting error: any Error) {
+    switch error {
+    case let error as RPCError: self = error
+    case let error as any RPCErrorConvertible: self.init(error)
+    default: self.init(code: .unknown, message: "", cause: error)
+    }
+  }
+}
