@@ -94,7 +94,7 @@ setup:
 	@deploy/setup.sh
 
 # Generated code is as its generators write it.
-SWIFT_FILES = Package.swift $(shell git ls-files 'Sources/*.swift' 'Tests/*.swift' | grep -v /Generated/)
+SWIFT_FILES = Package.swift $(shell git ls-files 'Sources/*.swift' 'Tests/*.swift' 'Examples/*.swift' | grep -v /Generated/)
 C_FILES = $(shell git ls-files '*.c' '*.h')
 # Of one version, as others break some lines elsewhere.
 CLANG_FORMAT ?= clang-format-14

@@ -218,6 +218,11 @@ let targets: [Target] = [
   .target(
     name: "Admission", dependencies: ["ImagePipeline", "WorkThreads"],
     swiftSettings: strictSwift + [.strictMemorySafety()]),
+  // The engine as a library, for other programs; without gRPC, NIO and Foundation.
+  .target(
+    name: "ImageWorkerKit",
+    dependencies: ["Admission", "ImagePipeline", "ImageCodecs", "Fields", "WorkThreads", "LibC"],
+    swiftSettings: strictSwift),
   // The ordered stages, plans, presets, geometry and the memory of one image.
   .target(
     name: "ImagePipeline",
@@ -305,6 +310,10 @@ let targets: [Target] = [
     name: "AdmissionTests", dependencies: ["Admission", "ImagePipeline", "TestSupport", "WorkThreads"],
     swiftSettings: strictSwift),
   .testTarget(
+    name: "ImageWorkerKitTests",
+    dependencies: ["Admission", "Fields", "ImageCodecs", "ImagePipeline", "ImageWorkerKit", "TestSupport"],
+    exclude: ["PublicAPI.txt"], swiftSettings: strictSwift),
+  .testTarget(
     name: "ResultCacheTests", dependencies: ["ResultCache", "TestSupport", logging, system], swiftSettings: strictSwift),
   // The built program, as a shell sees it, and its declarations.
   .testTarget(
@@ -366,6 +375,7 @@ let package = Package(
   platforms: [.macOS(.v15)],
   products: [
     .executable(name: "image-worker", targets: ["image-worker"]),
+    .library(name: "ImageWorkerKit", targets: ["ImageWorkerKit"]),
     .library(name: "ImageWorkerClient", targets: ["ImageWorkerClient", "WorkerProtocol"]),
   ],
   traits: Set(

@@ -56,7 +56,13 @@ package struct FieldOption: Sendable {
 
   /// Parses the option's text and checks the value.
   /// - Throws: an error that names the option, the text and the accepted values.
-  package func value(of text: String) throws(FieldError) -> FieldValue { try parse(text, "--\(self.text.name)") }
+  package func value(of text: String) throws(FieldError) -> FieldValue {
+    try value(of: text, field: "--\(self.text.name)")
+  }
+
+  /// Parses the option's text and checks the value, for a caller that calls the option `field`.
+  /// - Throws: an error that names the field, the text and the accepted values.
+  package func value(of text: String, field: String) throws(FieldError) -> FieldValue { try parse(text, field) }
 
   func nested(in group: String) -> FieldOption {
     var option = self

@@ -14,7 +14,7 @@ struct CostModelTests {
   private func estimate(
     _ image: Data?, _ configuration: ProcessingConfiguration? = nil, for caller: String = "a"
   ) -> ImageCost {
-    model.estimate(of: image, [configuration ?? self.configuration], for: caller)
+    model.estimate(of: image.map { ImageClaim($0.bytes) }, [configuration ?? self.configuration], for: caller)
   }
 
   private func learn(_ milliseconds: Int, from image: Data?, count: Int = 40, for caller: String = "a") {

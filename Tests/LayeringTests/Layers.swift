@@ -84,8 +84,12 @@ extension Layer {
       foreign: ["Crypto", "Logging", "Synchronization", "SystemPackage"],
       maxPointerLineCount: 5),
     Layer(
+      name: "ImageWorkerKit",
+      modules: ["Admission", "ImagePipeline", "ImageCodecs", "Fields", "WorkThreads", "LibC"],
+      foreign: ["Synchronization"], maxPointerLineCount: 0),
+    Layer(
       name: "Admission", modules: ["ImagePipeline", "WorkThreads"],
-      foreign: ["FoundationEssentials", "Synchronization"], maxPointerLineCount: 0),
+      foreign: ["Synchronization"], maxPointerLineCount: 0),
     Layer(
       name: "ImagePipeline", modules: ["ImageCodecs", "ImageKernels", "Fields", "WorkThreads"],
       foreign: libc.union(["ServiceContextModule", "Synchronization", "Tracing"]),

@@ -1,7 +1,21 @@
-package import FoundationEssentials
 package import ImagePipeline
 internal import Synchronization
 internal import WorkThreads
+
+/// The properties of an image's file that its cost depends on, as its first bytes state them.
+package struct ImageClaim: Sendable {
+  let byteCount: Int
+  let formatName: String?
+  /// The number of pixels to decode; `nil` if it is not known.
+  let pixelCount: Int?
+
+  /// Reads the first bytes of a whole file.
+  package init(_ file: RawSpan) {
+    byteCount = file.byteCount
+    formatName = ImageReader.formatName(file)
+    pixelCount = ImageReader.decodingPixelCount(file)
+  }
+}
 
 /// The properties that the cost of an image depends on, as far as they are known before it is decoded.
 struct CostKind: Hashable, Sendable {
@@ -12,10 +26,10 @@ struct CostKind: Hashable, Sendable {
   private let outputFormats: [OutputFormat?]
   private let outputBits: [Int]
 
-  /// Describes an image by its bytes, or an upload, whose bytes are not known yet.
-  init(_ image: Data?, pixelCount: Int?, _ configurations: [ProcessingConfiguration]) {
-    inputFormat = image.flatMap { ImageReader.formatName($0.bytes) } ?? ""
-    inputBits = Self.bits(pixelCount ?? image?.count ?? 0)
+  /// Describes an image by its file, or an upload, whose bytes are not known yet.
+  init(_ image: ImageClaim?, pixelCount: Int?, _ configurations: [ProcessingConfiguration]) {
+    inputFormat = image?.formatName ?? ""
+    inputBits = Self.bits(pixelCount ?? image?.byteCount ?? 0)
     hasPixelCount = pixelCount != nil
     outputFormats = configurations.map(\.preferredFormat)
     outputBits = configurations.map { Self.bits($0.maxPixelCount) }
@@ -63,12 +77,11 @@ package final class CostModel: Sendable {
   /// - `maxPixelCount`: the maximum number of pixels of an image.
   init(maxPixelCount: Int) { self.maxPixelCount = maxPixelCount }
 
-  /// Estimates the time of a caller's image from its bytes, or of an upload, whose bytes are not known yet.
+  /// Estimates the time of a caller's image from its file, or of an upload, whose bytes are not known yet.
   package func estimate(
-    of image: Data?, _ configurations: [ProcessingConfiguration], for caller: String
+    of image: ImageClaim?, _ configurations: [ProcessingConfiguration], for caller: String
   ) -> ImageCost {
-    let claimed = image.flatMap { ImageReader.decodingPixelCount($0.bytes) }
-    let pixelCount = claimed.flatMap { $0 <= maxPixelCount ? $0 : nil }
+    let pixelCount = image?.pixelCount.flatMap { $0 <= maxPixelCount ? $0 : nil }
     let kind = CostKind(image, pixelCount: pixelCount, configurations)
     let averages = averages.withLock { $0[kind] ?? [] }
     let own = averages.first { $0.caller == caller }?.duration
@@ -86,10 +99,10 @@ package final class CostModel: Sendable {
 
   /// Estimates the time of an image of which nothing was learned; typical of one core.
   private static func firstEstimate(
-    of image: Data?, _ pixelCount: Int?, _ configurations: [ProcessingConfiguration]
+    of image: ImageClaim?, _ pixelCount: Int?, _ configurations: [ProcessingConfiguration]
   ) -> Duration {
     guard let image else { return .milliseconds(5) }
-    guard let pixelCount else { return .milliseconds(1) + .nanoseconds(image.count * 20) }
+    guard let pixelCount else { return .milliseconds(1) + .nanoseconds(image.byteCount * 20) }
     let count = configurations.reduce(Double(pixelCount)) { $0 + Double(min(pixelCount, $1.maxPixelCount)) }
     return .microseconds(500) + .nanoseconds(10) * count
   }

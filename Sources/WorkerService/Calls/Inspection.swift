@@ -24,7 +24,7 @@ struct Inspection {
     var rest = bytes
     do throws(PipelineError) {
       repeat {
-        let isLast = rest.count <= work.channel.maxByteCount && !Self.isBeginning(bytes)
+        let isLast = rest.count <= work.channel.maxByteCount && !ImageReader.isBeginning(bytes)
         let window = rest.prefix(work.channel.maxByteCount)
         rest = rest.dropFirst(try work.readHeader(window.bytes, isLast: isLast, planning))
       } while work.plan == nil && !rest.isEmpty
@@ -33,23 +33,9 @@ struct Inspection {
       }
       plan = planned
     } catch {
-      throw error.code == .truncatedImage ? Self.incomplete(error, bytes) : error
+      throw error.code == .truncatedImage ? ImageReader.incomplete(error, bytes.bytes) : error
     }
     _ = try plan.renditions[0].get()
     return plan
-  }
-
-  /// Whether the bytes are the beginning of a JPEG file, whose total length they do not contain.
-  private static func isBeginning(_ bytes: Data) -> Bool {
-    bytes.starts(with: [0xFF, 0xD8]) && !bytes.suffix(2).elementsEqual([0xFF, 0xD9])
-  }
-
-  /// Returns the error of an incomplete header, with the number of missing bytes.
-  private static func incomplete(_ error: PipelineError, _ bytes: Data) -> PipelineError {
-    guard let missing = ImageReader.missingByteCount(bytes.bytes), missing > 0 else { return error }
-    var error = error
-    error.neededByteCount = missing
-    error.message += "; send at least \(missing) more bytes"
-    return error
   }
 }

@@ -96,7 +96,7 @@ extension WorkRequest.Planning {
       configurations.append(last.configuration)
     }
     guard let first = configurations.first else { return nil }
-    results = message.has(2) ? .preview(first, maxSide: message.count(2)) : .renditions(configurations)
+    self.init(results: message.has(2) ? .preview(first, maxSide: message.count(2)) : .renditions(configurations))
     followingByteCount = message.has(3) ? message.integer(3) : nil
     admittedByteCount = message.integer(4)
     renditionIDs = message.texts(5)

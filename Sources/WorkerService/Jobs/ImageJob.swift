@@ -1,4 +1,5 @@
 internal import Admission
+internal import FoundationEssentials
 internal import ImagePipeline
 internal import Tracing
 
@@ -58,7 +59,7 @@ final class ImageJob {
   func run() async throws {
     clock = JobClock()
     let cost = environment.threadQueue.costs.estimate(
-      of: input.source.whole, renditions.map(\.configuration), for: caller.connection)
+      of: input.source.whole.map { ImageClaim($0.bytes) }, renditions.map(\.configuration), for: caller.connection)
     input.charged = try account?.beginImage(cpuTime: cost.duration)
     let span = environment.tracer.startSpan("queue", ofKind: .internal)
     let queue = environment.threadQueue

@@ -59,8 +59,8 @@ final class WholeImage: ImageSource {
 ///
 /// A job checks for output after each window.
 final class ImageInput {
-  /// The default maximum size of a window in bytes; a strip of a large image needs about as many.
-  static let windowByteCount = 128 * 1024
+  /// The default maximum size of a window in bytes.
+  static let windowByteCount = ImageServer.windowByteCount
 
   let source: any ImageSource
   private let maxByteCount: Int

@@ -1,6 +1,5 @@
 internal import ImagePipeline
 internal import SystemPackage
-internal import WorkerService
 
 /// An image that is read from a file through a window, never whole.
 struct ImageFile: Sendable {

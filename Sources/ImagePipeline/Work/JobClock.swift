@@ -1,16 +1,16 @@
-package import ImagePipeline
-
 /// The start time of a job, how long it waited for admission, and how long it worked.
 package struct JobClock: Sendable {
-  var began = ContinuousClock.now
-  var queued = Duration.zero
+  /// The start of the job.
+  package var began = ContinuousClock.now
+  /// The time that the job waited for a thread and for memory.
+  package var queued = Duration.zero
   /// The time that image threads spent on the job's windows.
-  var worked = Duration.zero
+  package var worked = Duration.zero
 
   /// Starts the clock now.
   package init() {}
 
-  init(began: ContinuousClock.Instant, queued: Duration) {
+  package init(began: ContinuousClock.Instant, queued: Duration) {
     self.began = began
     self.queued = queued
   }

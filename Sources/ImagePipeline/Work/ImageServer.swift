@@ -1,5 +1,3 @@
-package import ImagePipeline
-
 /// Serves the requests for work on one image: reads its header, plans its results and produces their compressed bytes.
 ///
 /// All CPU work of an image runs here. A server belongs to one task at a time. It has no state left after an error.
@@ -11,7 +9,9 @@ package final class ImageServer {
   }
 
   /// The size in bytes of the windows in which bytes are processed, so that results do not depend on the requests' sizes.
-  static let windowByteCount = ImageInput.windowByteCount
+  ///
+  /// A strip of a large image needs about as many.
+  package static let windowByteCount = 128 * 1024
   /// The number of output bytes that are worth a response.
   ///
   /// In a helper, a response costs two changes of processes: with 64 KiB, a result of 1.2 MB needed 19 responses.
@@ -23,7 +23,7 @@ package final class ImageServer {
   /// The plan of the image; `nil` until its header is complete.
   package private(set) var plan: ImagePlan?
   /// The response to the current request, as far as it is known.
-  private(set) var response = WorkResponse()
+  package private(set) var response = WorkResponse()
   // Whether each rendition's outcome was part of a response.
   private var isEnded: [Bool] = []
 

@@ -1,5 +1,3 @@
-package import ImagePipeline
-
 /// A request for the work on one image; the image's next bytes are lent together with it.
 ///
 /// An `ImageServer` answers it: in this process, or in a helper process.
@@ -41,7 +39,7 @@ package enum WorkRequest {
       }
 
       /// Whether the format of the result at an index depends on its rows; previews have one.
-      func choosesFormat(at index: Int) -> Bool {
+      package func choosesFormat(at index: Int) -> Bool {
         switch self {
         case .renditions(let configurations): configurations[index].preferredFormat == .auto
         case .preview: false
@@ -57,7 +55,7 @@ package enum WorkRequest {
       }
 
       /// The number of planned results.
-      var count: Int {
+      package var count: Int {
         switch self {
         case .renditions(let configurations): configurations.count
         case .preview: 1
@@ -111,4 +109,7 @@ package struct WorkResponse {
   package var isPaused = false
   /// The outcomes of renditions that have ended with this request.
   package var ends: [End] = []
+
+  /// Creates the response to a request that has done nothing.
+  package init() {}
 }

@@ -1,10 +1,8 @@
-import Admission
 import ImageCodecs
-import ImagePipeline
 import TestSupport
 import Testing
 
-@testable import WorkerService
+@testable import ImagePipeline
 
 @Suite("ImageServer")
 struct ImageServerTests {
@@ -71,28 +69,5 @@ struct ImageServerTests {
     let response = try server.serve(.readHeader(Self.planning()), bytes.span.bytes, isLast: true) { _, _ in }
     #expect(response.ends.count == 1)
     refuses(server, .advance)
-  }
-
-  @Test(
-    "what a reader buffers is charged until the image starts, and not below 256 KiB", arguments: [100_000, 1 << 20])
-  func buffered(byteCount: Int) throws {
-    let bytes = paddedImage(byteCount: byteCount)
-    let memory = MemoryBudget(limit: 1 << 30, maxWaiting: 1)
-    let work = ImageWork(DirectChannel(Self.server()), memory: memory)
-    let planning = Self.planning(admitted: 0)
-    var rest = bytes[...]
-    func read(_ count: Int) throws {
-      let window = Array(rest.prefix(count))
-      rest = rest.dropFirst(try work.readHeader(window.span.bytes, isLast: window.count == rest.count, planning))
-    }
-    let fileByteCount = bytes.count - byteCount
-    while rest.count > fileByteCount { try read(min(Self.window, rest.count - fileByteCount)) }
-    try work.chargeBuffered()
-    #expect(work.plan == nil)
-    #expect(byteCount < 256 << 10 ? memory.buffered == 0 : memory.buffered >= byteCount)
-    while work.plan == nil { try read(Self.window) }
-    try work.chargeBuffered()
-    try work.start(nil)
-    #expect(memory.buffered == 0)
   }
 }
