@@ -5,7 +5,7 @@ CONFIGURATION ?= release
 SWIFT_BUILD = deploy/swift.sh build -c $(CONFIGURATION) --product image-worker
 WORKER = .build/$(CONFIGURATION)/image-worker
 
-.PHONY: run test unit-test codec-test end-to-end-test soak-test soak leaks spark-test fuzz build release setup format check-format generate \
+.PHONY: run test unit-test codec-test kernel-test end-to-end-test soak-test soak leaks spark-test fuzz build release setup format check-format generate \
         check-generated lint breaking text docs bench corpus compare bench-pair cost-gate figures completions dist sbom clean
 
 ## Serve on 127.0.0.1:50051. Options: make run ARGS="--port 8080"
@@ -24,7 +24,7 @@ build: setup
 
 ## Pass every test: the decoders' against libjpeg-turbo and a minute of fuzzing, those of the package, a minute of
 ## trouble, and those of a foreign client against the worker.
-test: setup codec-test fuzz unit-test soak-test end-to-end-test
+test: setup codec-test kernel-test fuzz unit-test soak-test end-to-end-test
 
 # Suites of what has kernels for several instruction sets.
 KERNEL_TESTS = CPixelsTests|ImageKernelsTests|ImageCodecsTests|ImagePipelineTests
@@ -52,8 +52,14 @@ codec-test: setup
 	IMAGE_WORKER_INSTRUCTION_SET=avx2 Tests/JPEGOracle/run.sh windows $(JPEG_FIXTURES)
 	IMAGE_WORKER_INSTRUCTION_SET=scalar Tests/JPEGOracle/run.sh windows $(JPEG_FIXTURES)
 	Tests/JPEGOracle/run.sh fuzz 20000 1 $(JPEG_FIXTURES)
+	IMAGE_WORKER_INSTRUCTION_SET=avx2 Tests/JPEGOracle/run.sh fuzz 10000 2 $(JPEG_FIXTURES)
 	Tests/JPEGEncoder/run.sh 2000 1
 	Tests/Palette/run.sh 1000 1
+
+## Compare the kernels for vectors with the scalar ones, those for NEON in QEMU.
+kernel-test: setup
+	@deploy/setup.sh --neon || echo "The kernels for NEON are not tested where a compiler for AArch64 or QEMU is missing."
+	Tests/Kernels/run.sh
 
 ## Run the Spark job on a local cluster. Not part of `make test`, as it needs Java and downloads 450 MB.
 spark-test: build

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Installs missing system packages for building and testing; with --benchmarks, also those for the peers of Benchmarks/;
 # with --browser, also those for the tests of the playground, of JPEGs in other programs and of other processors; with
-# --cost-gate, also those for counting instructions. It is fast if nothing is missing.
+# --cost-gate, also those for counting instructions; with --neon, also those for running kernels for AArch64. It is fast
+# if nothing is missing.
 set -euo pipefail
 
 if ! command -v swift >/dev/null; then
@@ -30,6 +31,8 @@ if ! apt-cache show libjpeg62-turbo-dev >/dev/null 2>&1 && grep -qi ubuntu /etc/
 fi
 [[ "${1:-}" != --cost-gate ]] || wanted+=(valgrind)
 [[ "${1:-}" != --benchmarks ]] || wanted+=(libvips-dev python3-dev)
+[[ "${1:-}" != --neon || "$(uname -m)" != x86_64 ]] ||
+  wanted+=(gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user-static)
 if [[ "${1:-}" == --browser ]]; then
   wanted+=(jq imagemagick qemu-user-static)
   # Ubuntu has Chromium as a snap alone, which cannot be driven from here; the tests then say that they are skipped.

@@ -49,6 +49,11 @@ void cpixels_premultiply(const uint8_t *rgba, uint16_t *premultiplied, size_t pi
     cpixels_premultiply_avx2(rgba, premultiplied, pixel_count);
     return;
   }
+#elif defined(__aarch64__)
+  if (cpixels_isa_resolve(isa) == CPIXELS_ISA_NEON) {
+    cpixels_premultiply_neon(rgba, premultiplied, pixel_count);
+    return;
+  }
 #endif
   (void)isa;
   cpixels_premultiply_scalar(rgba, premultiplied, pixel_count);
@@ -58,6 +63,11 @@ void cpixels_unpremultiply(const uint16_t *premultiplied, uint8_t *rgba, size_t 
 #if defined(__x86_64__)
   if (cpixels_isa_has_avx2(isa)) {
     cpixels_unpremultiply_avx2(premultiplied, rgba, pixel_count);
+    return;
+  }
+#elif defined(__aarch64__)
+  if (cpixels_isa_resolve(isa) == CPIXELS_ISA_NEON) {
+    cpixels_unpremultiply_neon(premultiplied, rgba, pixel_count);
     return;
   }
 #endif
@@ -70,6 +80,11 @@ void cpixels_flatten(
 #if defined(__x86_64__)
   if (cpixels_isa_has_avx2(isa)) {
     cpixels_flatten_avx2(premultiplied, background, rgb, pixel_count);
+    return;
+  }
+#elif defined(__aarch64__)
+  if (cpixels_isa_resolve(isa) == CPIXELS_ISA_NEON) {
+    cpixels_flatten_neon(premultiplied, background, rgb, pixel_count);
     return;
   }
 #endif

@@ -27,6 +27,11 @@ void cpixels_ycc_to_rgb(
     cpixels_ycc_to_rgb_avx2(y, cb, cr, rgb, pixel_count);
     return;
   }
+#elif defined(__aarch64__)
+  if (cpixels_isa_resolve(isa) == CPIXELS_ISA_NEON) {
+    cpixels_ycc_to_rgb_neon(y, cb, cr, rgb, pixel_count);
+    return;
+  }
 #endif
   (void)isa;
   cpixels_ycc_to_rgb_scalar(y, cb, cr, rgb, pixel_count);

@@ -152,6 +152,15 @@ void cpixels_ycc_to_rgb_avx2(const uint8_t *y, const uint8_t *cb, const uint8_t 
 
 #if defined(__aarch64__)
 extern const cpixels_resize_kernels cpixels_resize_neon;
+
+void cpixels_split_neon(
+    const uint8_t *packed, size_t pixel_count, uint32_t channels, uint8_t *planes, size_t plane_stride);
+void cpixels_join_neon(
+    const uint8_t *planes, size_t plane_stride, size_t pixel_count, uint32_t channels, uint8_t *packed);
+void cpixels_premultiply_neon(const uint8_t *rgba, uint16_t *premultiplied, size_t pixel_count);
+void cpixels_unpremultiply_neon(const uint16_t *premultiplied, uint8_t *rgba, size_t pixel_count);
+void cpixels_flatten_neon(const uint16_t *premultiplied, const uint8_t background[3], uint8_t *rgb, size_t pixel_count);
+void cpixels_ycc_to_rgb_neon(const uint8_t *y, const uint8_t *cb, const uint8_t *cr, uint8_t *rgb, size_t pixel_count);
 #endif
 
 // MARK: Linear light (light.c)

@@ -161,8 +161,8 @@ const cpixels_resize_kernels cpixels_resize_neon = {
     .vertical_u16 = vertical_u16,
     .vertical_float = vertical_float,
     .linearize_rgb8 = linearize_rgb8,
-    .split = cpixels_split_scalar,
-    .join = cpixels_join_scalar,
+    .split = cpixels_split_neon,
+    .join = cpixels_join_neon,
 };
 
 #endif

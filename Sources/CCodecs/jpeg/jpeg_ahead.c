@@ -67,9 +67,9 @@ static uint32_t period_of(const jpeg_scan *scan) {
 
 bool ccodecs_jpeg_ahead_is_useful(const jpeg_decoder *d, uint32_t n) {
   const uint64_t pixels = (uint64_t)d->base.header.width * d->base.header.height;
-  const bool in_lockstep = ccodecs_jpeg_ahead_lockstep(n) != NULL;
+  const jpeg_ahead_lockstep *lockstep = ccodecs_jpeg_ahead_lockstep(n);
   return !d->is_progressive && !d->is_multiscan && d->restart_interval == 0 && !d->is_short &&
-         (n <= JPEG_AHEAD_SCALE_MAX || in_lockstep) && pixels >= JPEG_AHEAD_PIXELS_MIN(n, in_lockstep);
+         (n <= JPEG_AHEAD_SCALE_MAX || lockstep != NULL) && pixels >= JPEG_AHEAD_PIXELS_MIN(n, lockstep);
 }
 
 static const jpeg_ahead_lockstep *lockstep_of(uint32_t n) {

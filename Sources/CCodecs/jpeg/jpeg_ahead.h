@@ -12,13 +12,13 @@
 // place of a tile is needed, and the steps have none to write to that is never read.
 #if defined(CCODECS_JPEG_AHEAD_ALWAYS)
 #define JPEG_AHEAD_SCALE_MAX 7
-#define JPEG_AHEAD_PIXELS_MIN(n, in_lockstep) 1
+#define JPEG_AHEAD_PIXELS_MIN(n, lockstep) 1
 #define JPEG_AHEAD_BYTES_MIN 1
 #define JPEG_AHEAD_BLOCKS_MIN 8
 #define JPEG_AHEAD_MEAN_MIN(n, in_lockstep) 1
 #else
 #define JPEG_AHEAD_SCALE_MAX 3 ///< The maximum N of N/8, unless blocks are decoded in lockstep.
-#define JPEG_AHEAD_PIXELS_MIN(n, in_lockstep) ((n) < 3 || (in_lockstep) ? 250000u : 1000000u)
+#define JPEG_AHEAD_PIXELS_MIN(n, lockstep) ((lockstep) != NULL ? (lockstep)->pixels_min : (n) < 3 ? 250000u : 1000000u)
 #define JPEG_AHEAD_BYTES_MIN 49152 ///< What must have arrived, unless it is the end.
 #define JPEG_AHEAD_BLOCKS_MIN 64   ///< For each reader, because some blocks are read twice.
 /// The minimum of the mean length of blocks, in bits. Needed coefficients are decoded after their block was found; that
@@ -75,7 +75,7 @@ typedef struct jpeg_ahead_state {
 typedef struct jpeg_ahead_tile {
   const uint32_t *begins; ///< Positions in bits, by block.
   uint32_t mask;          ///< Has a bit for each of the 16 blocks.
-  const uint64_t *steps;
+  const void *steps;
   const jpeg_table *table;
   int16_t *coefficients;
   uint16_t *extent;
@@ -85,9 +85,10 @@ typedef struct jpeg_ahead_tile {
 /// How a machine decodes in lockstep the blocks that were found.
 typedef struct jpeg_ahead_lockstep {
   /// Fills the table of what one step does, for a table of AC coefficients.
-  void (*list_steps)(uint64_t steps[JPEG_STEPS], const jpeg_table *table);
+  void (*list_steps)(void *steps, const jpeg_table *table);
   /// Decodes the blocks of two tiles, and raises `extent` where a coefficient is not zero. `mask` may be 0.
   void (*take)(const uint8_t *bytes, const jpeg_ahead_tile tiles[2]);
+  uint32_t pixels_min; ///< The size of images from which on that is faster.
 } jpeg_ahead_lockstep;
 
 /// Blocks of a sequential scan that were found ahead of decoding them (jpeg_ahead.c).
@@ -137,14 +138,15 @@ void ccodecs_jpeg_ahead_fill_tables(jpeg_ahead *ahead, const jpeg_scan *scan, bo
 // jpeg_ahead_blocks.c
 
 /// Fills the table of what one step of decoding a block does, for a table of AC coefficients.
-void ccodecs_jpeg_ahead_list_steps(uint64_t steps[JPEG_STEPS], const jpeg_table *table);
+void ccodecs_jpeg_ahead_list_steps(void *steps, const jpeg_table *table);
 
 /// Returns how to decode blocks in lockstep at N/8; NULL if this machine does not.
 const jpeg_ahead_lockstep *ccodecs_jpeg_ahead_lockstep(uint32_t n);
 #if defined(__x86_64__)
 
-/// That of jpeg_ahead_blocks_avx512.c.
+/// Those of jpeg_ahead_blocks_avx512.c and jpeg_ahead_blocks_avx2.c.
 const jpeg_ahead_lockstep *ccodecs_jpeg_ahead_lockstep_avx512(uint32_t n);
+const jpeg_ahead_lockstep *ccodecs_jpeg_ahead_lockstep_avx2(uint32_t n);
 #endif
 
 /// Decodes the next `mcu_count` of the units that were found ahead, which are in the same group.

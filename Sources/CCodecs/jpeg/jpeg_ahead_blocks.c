@@ -37,9 +37,10 @@ static inline uint64_t step_of(uint64_t pair) {
   return (first <= 16 ? usual : other) | (pair & 0xFFFFFFFF00000000);
 }
 
-void ccodecs_jpeg_ahead_list_steps(uint64_t steps[JPEG_STEPS], const jpeg_table *table) {
+void ccodecs_jpeg_ahead_list_steps(void *steps, const jpeg_table *table) {
+  uint64_t *entries = steps;
   for (uint32_t i = 0; i < JPEG_STEPS; i++) {
-    steps[~i & (JPEG_STEPS - 1)] = step_of(table->pairs[i]);
+    entries[~i & (JPEG_STEPS - 1)] = step_of(table->pairs[i]);
   }
 }
 
@@ -184,7 +185,8 @@ static void take_tiles(jpeg_decoder *d, uint32_t mcu_count) {
 
 const jpeg_ahead_lockstep *ccodecs_jpeg_ahead_lockstep(uint32_t n) {
 #if defined(__x86_64__)
-  return ccodecs_jpeg_ahead_lockstep_avx512(n);
+  const jpeg_ahead_lockstep *widest = ccodecs_jpeg_ahead_lockstep_avx512(n);
+  return widest != NULL ? widest : ccodecs_jpeg_ahead_lockstep_avx2(n);
 #else
   (void)n;
   return NULL;

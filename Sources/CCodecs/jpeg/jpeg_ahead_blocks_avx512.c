@@ -6,8 +6,7 @@
 // depends on a single block, and what a step finds is put into the vectors of coefficients by comparison of zigzag
 // indices, not by a store for each.
 
-#include "jpeg_ahead.h"
-#include "jpeg_blocks.h"
+#include "jpeg_ahead_lockstep.h"
 
 #if defined(__x86_64__)
 
@@ -23,7 +22,7 @@ enum {
   FEW_BLOCKS = 5,  ///< Maximum number of blocks that are decoded one by one.
   ROUND_BITS = 57, ///< Bits that are always there at the start of a round.
   QUARTERS = 4,    ///< Vectors of 8 blocks.
-  MAX_N = 4,       ///< The maximum N of N/8.
+  MAX_N = JPEG_LOCKSTEP_MAX_N,
 };
 
 // Bit layout of an entry of the steps, which contains up to two coefficients of jpeg_table.pairs. Zero bits to consume:
@@ -214,10 +213,9 @@ AVX512_INLINE void finish(
 
 /// Puts coefficients into `rows`, which are those of a tile; those that N/8 does not need match no row.
 AVX512_INLINE void put_into_rows(__m512i rows[MAX_N * MAX_N], const step_result *found, const uint32_t n) {
-  static const uint8_t orders[MAX_N][MAX_N] = {{0, 1, 5, 6}, {2, 4, 7, 13}, {3, 8, 12, 17}, {9, 11, 18, 24}}; // zigzag
 #pragma GCC unroll 16
   for (uint32_t i = 1; i < n * n; i++) {
-    const __m512i place = _mm512_set1_epi16((int16_t)(orders[i / n][i % n] + 1));
+    const __m512i place = _mm512_set1_epi16((int16_t)(jpeg_lockstep_orders[i / n][i % n] + 1));
     rows[i] = _mm512_mask_mov_epi16(rows[i], _mm512_cmpeq_epi16_mask(found->first_places, place), found->first);
     rows[i] = _mm512_mask_mov_epi16(rows[i], _mm512_cmpeq_epi16_mask(found->second_places, place), found->second);
   }
@@ -237,7 +235,6 @@ AVX512_INLINE void store_tile(const jpeg_ahead_tile *t, const __m256i *rows, con
 
 /// A branch for each round, none for a step: the loops are unrolled, and the rows are in registers.
 AVX512_INLINE void take_tiles(const uint8_t *bytes, const jpeg_ahead_tile tiles[2], const uint32_t n) {
-  static const uint8_t limits[MAX_N + 1] = {0, 1, 5, 13, 25}; // jpeg_decoder.limit
   __m512i rows[MAX_N * MAX_N];
 #pragma GCC unroll 16
   for (uint32_t i = 0; i < n * n; i++) {
@@ -257,7 +254,7 @@ AVX512_INLINE void take_tiles(const uint8_t *bytes, const jpeg_ahead_tile tiles[
       found = take_step(&s, entries, used, false);
       put_into_rows(rows, &found, n);
     }
-    live = end_round(&s, used, live, limits[n]);
+    live = end_round(&s, used, live, jpeg_lockstep_limits[n]);
   }
   __m256i halves[2][MAX_N * MAX_N];
 #pragma GCC unroll 16
@@ -267,7 +264,7 @@ AVX512_INLINE void take_tiles(const uint8_t *bytes, const jpeg_ahead_tile tiles[
   }
   store_tile(&tiles[0], halves[0], n);
   store_tile(&tiles[1], halves[1], n);
-  finish(&s, bytes, tiles, live, limits[n]);
+  finish(&s, bytes, tiles, live, jpeg_lockstep_limits[n]);
 }
 
 // MARK: Choice
@@ -286,9 +283,10 @@ static inline uint64_t step_of(uint64_t pair) {
   return first <= 16 ? usual : first == JPEG_ADVANCE_SLOW ? other : end;
 }
 
-static void list_steps(uint64_t steps[JPEG_STEPS], const jpeg_table *table) {
+static void list_steps(void *steps, const jpeg_table *table) {
+  uint64_t *entries = steps;
   for (uint32_t i = 0; i < JPEG_STEPS; i++) {
-    steps[~i & (JPEG_STEPS - 1)] = step_of(table->pairs[i]);
+    entries[~i & (JPEG_STEPS - 1)] = step_of(table->pairs[i]);
   }
 }
 
@@ -312,7 +310,7 @@ static bool is_supported(void) {
 
 const jpeg_ahead_lockstep *ccodecs_jpeg_ahead_lockstep_avx512(uint32_t n) {
   static const jpeg_ahead_lockstep versions[9] = {
-      [2] = {list_steps, take_2}, [3] = {list_steps, take_3}, [4] = {list_steps, take_4}};
+      [2] = {list_steps, take_2, 250000}, [3] = {list_steps, take_3, 250000}, [4] = {list_steps, take_4, 250000}};
   return versions[n].take != NULL && is_supported() ? &versions[n] : NULL;
 }
 

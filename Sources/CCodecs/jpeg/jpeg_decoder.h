@@ -23,9 +23,10 @@
 //
 // At reduced scales most bytes are only skipped, and a reader mostly waits for its own lookups. So in baseline images
 // without restart markers, six readers in lockstep find where the blocks begin (jpeg_ahead.c), and each block is then
-// decoded from there: one by one at 1/8, 2/8 and 3/8 (jpeg_ahead_blocks.c), or with AVX-512 and fast gathers 32 of them
-// in lockstep at 2/8, 3/8 and 4/8 (jpeg_ahead_blocks_avx512.c). This does not change results. It begins when 48 KiB
-// have arrived, so rows come that much later.
+// decoded from there: one by one at 1/8, and without vectors at 2/8 and 3/8 (jpeg_ahead_blocks.c); otherwise 32 of them
+// in lockstep at 2/8, 3/8 and 4/8, with AVX-512 and fast gathers (jpeg_ahead_blocks_avx512.c) or with AVX2 and plain
+// loads (jpeg_ahead_blocks_avx2.c). This does not change results. It begins when 48 KiB have arrived, so rows come that
+// much later.
 //
 // Progressive images take a detour at the first arrow (jpeg_rows.c), except at 1/8: the scans are buffered in
 // compressed form. After the last scan, each row of units is decoded from all scans, so only one row of coefficients
@@ -58,8 +59,8 @@
 // # Memory
 //
 // - Sequential, one scan without restart markers, at 1/8 and 2/8 from 0.25 megapixels on and at 3/8 from 1 megapixel
-//   on, or where blocks are decoded in lockstep at 1/8 to 4/8 from 0.25 megapixels on: 210 KiB more, to find blocks
-//   ahead.
+//   on, or where blocks are decoded in lockstep at 3/8 and 4/8 from 0.25 megapixels on with AVX-512 and from 0.5 on
+//   with AVX2: 210 KiB more, to find blocks ahead.
 // - Sequential, one scan: tables (9 KiB for DC, 27 to 41 KiB for AC; as many as the scan names), a tile group (6 to 21
 //   KiB), the input buffer (19 KiB) and one strip of units at N/8.
 // - Sequential, several scans: the planes at N/8.

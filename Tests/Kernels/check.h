@@ -1,0 +1,21 @@
+// What the files of the comparison of kernels share.
+
+#ifndef KERNELS_CHECK_H
+#define KERNELS_CHECK_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum { GUARD = 64 }; ///< Samples after a result, which must stay as they are.
+
+/// Returns 32 random bits.
+uint32_t next_random(void);
+
+/// Prints the name of a kernel unless its result is the scalar one's.
+void report(const char *kernel, bool is_good);
+
+// transforms.c
+
+void check_transforms(void);
+
+#endif
