@@ -9,6 +9,7 @@ final class Branch {
   private let clock: StageClock
   private let budget: ImageBudget
   private let allowance: WorkAllowance
+  private let facts = FactsCollector()
   private var isInFrame = false
   /// The number of frames that were processed.
   private(set) var frameCount = 0
@@ -31,7 +32,7 @@ final class Branch {
       decode.layout,
       StageContext(
         budget: budget, allowance: allowance, clock: clock, gauge: gauge, received: received,
-        conversions: decode.conversions))
+        conversions: decode.conversions, facts: facts))
   }
 
   /// Processes the next decoded rows of a frame and emits the output that they complete.
@@ -112,6 +113,6 @@ final class Branch {
       input: input, output: output, inputByteCount: decode.inputByteCount,
       outputByteCount: result.byteCount, timings: timings, peakMemoryByteCount: UInt64(budget.peak),
       warnings: warnings.map(\.reported), compressionQuality: options.reportedQuality,
-      similarity: result.similarity, formatTrials: result.formatTrials)
+      similarity: result.similarity, formatTrials: result.formatTrials, facts: facts.facts)
   }
 }

@@ -9,8 +9,10 @@ extension Pipeline: StageListing {
   static func stages(of plan: Plan) -> some StageList {
     DecodedRows()
       .then(ResizeStage(plan))
+      .then(FactsStage(plan), when: plan.factsPlace == .beforeColors)
       .then(ColorStage(plan, to: plan.profileFormat))
       .then(ProfileStage(plan))
+      .then(FactsStage(plan), when: plan.factsPlace == .beforeFilters)
       .then(FilterStage(plan), when: !plan.filters.isEmpty)
       .then(ColorStage(plan, to: plan.encoder.pixelFormat))
       .then(OrientStage(plan), when: plan.orientation != .up)

@@ -16,6 +16,8 @@ struct WorkingSetTests {
       ProcessingConfiguration(
         maxWidth: 200, maxHeight: 100, preferredFormat: .png, filters: [Filter(name: "blur", parameters: ["radius": 3])]
       ),
+      ProcessingConfiguration(maxWidth: 300, compressionQuality: 0.8, preferredFormat: .jpeg, facts: true),
+      ProcessingConfiguration(preferredFormat: .png, alwaysEncode: true, facts: true),
     ]
     var framed = ProcessingConfiguration(maxWidth: 120, maxHeight: 120, preferredFormat: .jpeg, allowUpscale: true)
     framed.pad = true

@@ -370,6 +370,112 @@ void cpixels_similarity_push(
 /// Returns the score of the result; must be called after all rows were pushed.
 double cpixels_similarity_score(const cpixels_similarity *similarity);
 
+// MARK: Cells
+
+/// Adds `row_count` rows of samples to the sums of their columns.
+void cpixels_add_rows(
+    const uint8_t *rows, size_t row_stride, size_t row_count, uint32_t *sums, size_t sample_count, cpixels_isa isa);
+
+/// Writes the mean pixel of each cell of a row of cells, and clears the sums of the columns.
+///
+/// The sums are those of `row_count` rows of `pixel_count` pixels. The first cell is `first_width` pixels wide, all
+/// others are `width`, except the last, which has what is left. `channel_count` is 1 to 4. Means are rounded as by
+/// Image.reduce of Pillow.
+void cpixels_take_cells(
+    uint32_t *sums, size_t pixel_count, uint32_t channel_count, size_t first_width, size_t width, size_t row_count,
+    uint8_t *cells);
+
+/// RGBA with straight alpha -> RGBA with colors times alpha / 255, rounded to nearest.
+void cpixels_premultiply_8bit(const uint8_t *rgba, uint8_t *premultiplied, size_t pixel_count);
+
+/// The inverse of cpixels_premultiply_8bit, rounded down as by Pillow; transparent pixels are copied.
+void cpixels_unpremultiply_8bit(const uint8_t *premultiplied, uint8_t *rgba, size_t pixel_count);
+
+/// RGB -> opaque RGBA.
+void cpixels_expand_rgb(const uint8_t *rgb, uint8_t *rgba, size_t pixel_count);
+
+/// Samples of cpixels_premultiply -> those of cpixels_premultiply_8bit.
+void cpixels_narrow_premultiplied(const uint16_t *samples, uint8_t *premultiplied, size_t sample_count);
+
+/// RGB or RGBA -> luma, rounded as by Pillow; alpha is ignored.
+void cpixels_luma(const uint8_t *pixels, uint32_t channel_count, uint8_t *luma, size_t pixel_count);
+
+/// Whether the alpha of all pixels is 255.
+bool cpixels_are_opaque(const uint8_t *rgba, size_t pixel_count);
+
+/// Whether no two of red, green and blue differ by more than `tolerance` in any pixel that is not transparent.
+bool cpixels_are_gray(const uint8_t *pixels, uint32_t channel_count, size_t pixel_count, int32_t tolerance);
+
+/// Whether no chroma sample differs from 128 by more than `tolerance`.
+bool cpixels_are_neutral(const uint8_t *chroma, size_t sample_count, int32_t tolerance);
+
+/// The levels of luma in rows, and the steps from each pixel to the next.
+typedef struct cpixels_luma_tally {
+  uint32_t levels[256];
+  uint32_t step_count;  ///< All steps.
+  uint32_t flat_count;  ///< Steps of 0 levels.
+  uint32_t small_count; ///< Steps of 1 to 8 levels.
+} cpixels_luma_tally;
+
+/// Counts the levels and steps of a row.
+void cpixels_tally_luma(const uint8_t *luma, size_t pixel_count, cpixels_luma_tally *tally);
+
+// MARK: Thumbnails
+
+enum {
+  CPIXELS_MAX_THUMBNAIL_SIDE = 100, ///< The maximum width and height of a thumbnail.
+  CPIXELS_MAX_COSINES = 9,
+  CPIXELS_PERCEPTUAL_SIDE = 32,
+  CPIXELS_MAX_DOMINANT_COLORS = 6,
+};
+
+/// A channel that is computed of RGBA with straight alpha, 0 to 1. Colors are mixed with a background by alpha, except
+/// light, which ignores alpha.
+typedef enum cpixels_channel {
+  CPIXELS_CHANNEL_LUMINANCE = 0,   ///< (red + green + blue) / 3
+  CPIXELS_CHANNEL_YELLOW_BLUE = 1, ///< (red + green) / 2 - blue
+  CPIXELS_CHANNEL_RED_GREEN = 2,   ///< red - green
+  CPIXELS_CHANNEL_ALPHA = 3,
+  CPIXELS_CHANNEL_LIGHT_OF_RED = 4,
+  CPIXELS_CHANNEL_LIGHT_OF_GREEN = 5,
+  CPIXELS_CHANNEL_LIGHT_OF_BLUE = 6,
+} cpixels_channel;
+
+/// Writes `count` waves of `length` values: cos(pi / length * k * x), or, centered, cos(pi / length * k * (x + 0.5)).
+/// `length` is at most CPIXELS_MAX_THUMBNAIL_SIDE.
+void cpixels_cosines(size_t length, size_t count, bool is_centered, double *cosines);
+
+/// Writes the sums over all pixels of a channel times wave i across and wave j down, at [j * across_count + i].
+///
+/// The waves are those of cpixels_cosines; there are at most CPIXELS_MAX_COSINES each. `background` is red, green and
+/// blue; `light` is the light of each level.
+void cpixels_cosine_sums(
+    const uint8_t *rgba, size_t width, size_t height, cpixels_channel channel, const double *background,
+    const double *light, const double *across, size_t across_count, const double *down, size_t down_count, double *sums,
+    cpixels_isa isa);
+
+/// Writes the sums of red, green and blue times alpha, and of alpha, over at most 10,000 pixels.
+void cpixels_alpha_sums(const uint8_t *rgba, size_t pixel_count, uint64_t sums[4]);
+
+/// Returns the pHash of a gray thumbnail: bits of the lowest 8x8 waves of 32x32 pixels, the first one highest. Source:
+/// the Python package imagehash, phash, with the resampling of Pillow.
+uint64_t cpixels_perceptual_hash(const uint8_t *gray, size_t width, size_t height, cpixels_isa isa);
+
+/// Returns the dHash of a gray thumbnail: whether each of 9x8 pixels is brighter than the one to its left. Source: the
+/// Python package imagehash, dhash, with the resampling of Pillow.
+uint64_t cpixels_difference_hash(const uint8_t *gray, size_t width, size_t height, cpixels_isa isa);
+
+/// A color, and the number of pixels that are closest to it.
+typedef struct cpixels_color_share {
+  uint8_t color[3];
+  uint32_t count;
+} cpixels_color_share;
+
+/// Writes up to CPIXELS_MAX_DOMINANT_COLORS colors that represent the pixels of at least half opacity, the most
+/// frequent first: k-means of 5 rounds. Returns their number.
+size_t cpixels_dominant_colors(
+    const uint8_t *rgba, size_t pixel_count, cpixels_color_share colors[CPIXELS_MAX_DOMINANT_COLORS]);
+
 // MARK: Orientation
 
 /// Copies `row_count` stored rows, starting with stored row `first_row`, into a whole upright plane.

@@ -26,6 +26,22 @@ extension ProcessingConfiguration: FieldRecord {
       "scale_factor", \.scaleFactor, .values("a finite number of at least 1") { $0 >= 1 && $0.isFinite },
       option: OptionText("scale-factor", "factor", "Divide the maximum width and height. Default: 1.")),
     Field(
+      "zoom", \.zoom, .range(0.1...8),
+      option: OptionText(
+        "zoom", "factor", "Multiply the minimum and maximum width and height. Default: 1.")),
+    Field(
+      "min_width", \.minWidth, .range(1...maxBound),
+      option: OptionText(
+        "min-width", "pixels",
+        "Set the minimum width of the result, also if that enlarges the image. What then exceeds the maximum height is "
+          + "cropped. Default: none.")),
+    Field(
+      "min_height", \.minHeight, .range(1...maxBound),
+      option: OptionText(
+        "min-height", "pixels",
+        "Set the minimum height of the result, also if that enlarges the image. What then exceeds the maximum width is "
+          + "cropped. Default: none.")),
+    Field(
       "resize_mode", \.resizeMode,
       option: OptionText(
         "resize-mode", "mode",
@@ -74,6 +90,12 @@ extension ProcessingConfiguration: FieldRecord {
     Field(
       "pad", \.pad,
       option: OptionText("pad", "Fill up to the bounds with the background color. Default: false.")),
+    Field(
+      "extend_aspect_ratio", \.extendAspectRatio, .range(0.1...10),
+      option: OptionText(
+        "extend-aspect-ratio", "ratio",
+        "Extend the result to this ratio of width to height with the background color, as in 1.7778 for 16:9. Default: "
+          + "none.")),
     Field(
       "rotation", \.rotation, .values("0, 90, 180 or 270") { [0, 90, 180, 270].contains($0) },
       option: OptionText(
@@ -136,6 +158,16 @@ extension ProcessingConfiguration: FieldRecord {
         "filter", "filter",
         "Apply a filter. Repeat it for a chain; 'image-worker filters' lists the filters.")),
     Field(
+      "sharpen_reduced", \.sharpenReduced, .range(0...2),
+      option: OptionText(
+        "sharpen-reduced", "amount",
+        "Sharpen images that are reduced, the more the larger the reduction; 0.5 suits most photographs. Default: 0.")),
+    Field(
+      "facts", \.facts,
+      option: OptionText(
+        "facts",
+        "Report hashes, placeholders, colors and further facts of the image. Default: false.")),
+    Field(
       "frame_index", \.frameIndex,
       option: OptionText(
         "frame-index", "index",
@@ -188,6 +220,7 @@ extension ProcessingConfiguration: FieldRecord {
         .invalidField, "resize_mode \(mode.rawValue.uppercased()) needs both max_width and max_height; set both",
         field: "resize_mode")
     }
+    try validateBounds()
     try validateFilters()
   }
 

@@ -170,6 +170,30 @@ package struct ProcessingConfiguration: Sendable, Hashable {
   ///
   /// Default: `medium`.
   package var autoEffort: AutoEffort?
+  /// The multiplier of the minimum and maximum width and height, 0.1 to 8.
+  ///
+  /// Default: 1.
+  package var zoom: Double?
+  /// The minimum width of the result in pixels, 1 to 65500; reached even if that enlarges the image.
+  ///
+  /// Default: none.
+  package var minWidth: Int?
+  /// The minimum height of the result in pixels, 1 to 65500; reached even if that enlarges the image.
+  ///
+  /// Default: none.
+  package var minHeight: Int?
+  /// The ratio of width to height to which the result is extended with the background color, 0.1 to 10.
+  ///
+  /// Default: none.
+  package var extendAspectRatio: Double?
+  /// The amount of sharpening of an image that is much reduced, 0 to 2; a smaller reduction is sharpened less.
+  ///
+  /// Default: 0.
+  package var sharpenReduced: Double?
+  /// Whether the facts of the image are reported.
+  ///
+  /// Default: no.
+  package var facts: Bool?
   /// Options for JPEG results; ignored for other formats.
   package var jpeg: JPEGOptions?
   /// Options for PNG results; ignored for other formats.
@@ -194,6 +218,8 @@ package struct ProcessingConfiguration: Sendable, Hashable {
     keepLocation: Bool? = nil,
     keepSerialNumbers: Bool? = nil, metadataTitle: String? = nil, metadataCopyright: String? = nil,
     metadataDescription: String? = nil, accept: AcceptedFormats? = nil, autoEffort: AutoEffort? = nil,
+    zoom: Double? = nil, minWidth: Int? = nil, minHeight: Int? = nil, extendAspectRatio: Double? = nil,
+    sharpenReduced: Double? = nil, facts: Bool? = nil,
     jpeg: JPEGOptions? = nil, png: PNGOptions? = nil, webp: WebPOptions? = nil,
     avif: AVIFOptions? = nil, jxl: JXLOptions? = nil
   ) {
@@ -237,6 +263,12 @@ package struct ProcessingConfiguration: Sendable, Hashable {
     self.metadataDescription = metadataDescription
     self.accept = accept
     self.autoEffort = autoEffort
+    self.zoom = zoom
+    self.minWidth = minWidth
+    self.minHeight = minHeight
+    self.extendAspectRatio = extendAspectRatio
+    self.sharpenReduced = sharpenReduced
+    self.facts = facts
     self.jpeg = jpeg
     self.png = png
     self.webp = webp

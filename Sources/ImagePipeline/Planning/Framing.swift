@@ -99,19 +99,19 @@ package struct Framing: Sendable, Hashable {
   /// scales both sides by one factor so that both bounds are reached, and crops the excess according to the gravity or
   /// the focus point; `stretch` scales each side to its bound. Without `allowUpscale` nothing is enlarged: `fill` and
   /// `stretch` then use the smaller of bound and side. Each side is rounded to the nearest pixel and is at least 1.
-  /// Bounds are divided by `scaleFactor` and rounded down.
-  /// - Throws: `invalidField` for a crop that extends beyond the image.
+  /// Bounds are multiplied by `zoom`, divided by `scaleFactor` and rounded down. An image that `fit` makes smaller than
+  /// a minimum is scaled to it, and what then exceeds a bound is cropped as `fill` does.
+  /// - Throws: `invalidField` for a crop that extends beyond the image, and for a result with too large a side.
   package init(shown size: PixelSize, configuration: ProcessingConfiguration) throws(PipelineError) {
-    let factor = configuration.scaleFactor ?? 1
-    func bound(_ value: Int?) -> Int? { value.map { max(1, Int(Double($0) / factor)) } }
-    let (maxWidth, maxHeight) = (bound(configuration.maxWidth), bound(configuration.maxHeight))
+    let bounds = configuration.bounds
+    let (maxWidth, maxHeight) = (bounds.maxWidth, bounds.maxHeight)
     let crop = try configuration.crop?.window(in: size) ?? Window(size)
     let mayGrow = configuration.allowUpscale ?? false
     let gravity = configuration.gravity ?? .center
     func side(_ bound: Int, _ length: Double) -> Int { mayGrow ? bound : min(bound, max(1, Int(length.rounded()))) }
 
     var window = crop
-    let image: PixelSize
+    var image: PixelSize
     switch (configuration.resizeMode ?? .fit, maxWidth, maxHeight) {
     case (.stretch, let maxWidth?, let maxHeight?):
       image = PixelSize(width: side(maxWidth, crop.width), height: side(maxHeight, crop.height))
@@ -120,17 +120,57 @@ package struct Framing: Sendable, Hashable {
       window = Self.cover(crop, image, gravity: gravity, focus: configuration.focusPoint, shown: size)
     default:
       image = Self.fit(crop, maxWidth: maxWidth, maxHeight: maxHeight, mayGrow: mayGrow)
+      if let raised = try Self.raise(image, of: crop, to: bounds) {
+        image = raised
+        window = Self.cover(crop, image, gravity: gravity, focus: configuration.focusPoint, shown: size)
+      }
     }
     self.window = window
     imageSize = image
-    guard configuration.pad ?? false else {
-      (canvasSize, left, top) = (image, 0, 0)
-      return
-    }
-    canvasSize = PixelSize(
-      width: max(image.width, maxWidth ?? 0), height: max(image.height, maxHeight ?? 0))
+    canvasSize = try Self.canvas(image, bounds: bounds, configuration)
     left = Int(Double(canvasSize.width - image.width) * gravity.x)
     top = Int(Double(canvasSize.height - image.height) * gravity.y)
+  }
+
+  /// Returns the size of the result: that of the image, or the larger one to which it is padded.
+  private static func canvas(
+    _ image: PixelSize, bounds: ProcessingConfiguration.Bounds, _ configuration: ProcessingConfiguration
+  ) throws(PipelineError) -> PixelSize {
+    if configuration.pad ?? false {
+      return PixelSize(width: max(image.width, bounds.maxWidth ?? 0), height: max(image.height, bounds.maxHeight ?? 0))
+    }
+    guard let ratio = configuration.extendAspectRatio else { return image }
+    let (across, down) = (Double(image.height) * ratio, Double(image.width) / ratio)
+    let canvas = PixelSize(
+      width: max(image.width, min(Int(across.rounded()), bounds.maxWidth ?? .max)),
+      height: max(image.height, min(Int(down.rounded()), bounds.maxHeight ?? .max)))
+    try checkSide(canvas, "extend_aspect_ratio \(ratio)", field: "extend_aspect_ratio")
+    return canvas
+  }
+
+  /// Returns the size of an image that a minimum requires to be larger than `fit` makes it; `nil` if none does.
+  private static func raise(
+    _ image: PixelSize, of crop: Window, to bounds: ProcessingConfiguration.Bounds
+  ) throws(PipelineError) -> PixelSize? {
+    let (minWidth, minHeight) = (bounds.minWidth ?? 1, bounds.minHeight ?? 1)
+    guard image.width < minWidth || image.height < minHeight else { return nil }
+    let scale = max(Double(minWidth) / crop.width, Double(minHeight) / crop.height)
+    func side(_ length: Double, _ least: Int, _ most: Int?) -> Int {
+      max(least, Int(min((length * scale).rounded(), Double(most ?? Plan.maxSide))))
+    }
+    let raised = PixelSize(
+      width: side(crop.width, minWidth, bounds.maxWidth), height: side(crop.height, minHeight, bounds.maxHeight))
+    let field = raised.width > raised.height ? "min_height" : "min_width"
+    try checkSide(raised, "\(field) \(field == "min_width" ? minWidth : minHeight)", field: field)
+    return raised
+  }
+
+  private static func checkSide(_ size: PixelSize, _ setting: String, field: String) throws(PipelineError) {
+    guard max(size.width, size.height) > ProcessingConfiguration.maxBound else { return }
+    throw PipelineError(
+      .invalidField,
+      "\(setting) makes the result \(size) pixels; a side can have at most \(ProcessingConfiguration.maxBound)",
+      field: field)
   }
 
   private static func fit(_ crop: Window, maxWidth: Int?, maxHeight: Int?, mayGrow: Bool) -> PixelSize {

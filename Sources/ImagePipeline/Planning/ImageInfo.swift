@@ -134,6 +134,8 @@ package struct ProcessingReport: Sendable, Hashable {
   package var similarity: Double?
   /// The formats that were compared, the smallest first; empty if there was no choice.
   package var formatTrials: [FormatTrial] = []
+  /// The facts of the image; `nil` if they were not requested, and if it was passed through.
+  package var facts: ImageFacts?
   /// Whether the image was passed through without decoding: its compressed data were copied or transformed without
   /// loss.
   package var isPassedThrough = false
@@ -142,7 +144,7 @@ package struct ProcessingReport: Sendable, Hashable {
     input: ImageInfo, output: ImageInfo, inputByteCount: UInt64, outputByteCount: UInt64, timings: StageTimings,
     peakMemoryByteCount: UInt64, warnings: [ReportedWarning], compressionQuality: Double? = nil,
     similarity: Double? = nil, formatTrials: [FormatTrial] = [],
-    isPassedThrough: Bool = false
+    facts: ImageFacts? = nil, isPassedThrough: Bool = false
   ) {
     self.input = input
     self.output = output
@@ -154,6 +156,7 @@ package struct ProcessingReport: Sendable, Hashable {
     self.compressionQuality = compressionQuality
     self.similarity = similarity
     self.formatTrials = formatTrials
+    self.facts = facts
     self.isPassedThrough = isPassedThrough
   }
 }

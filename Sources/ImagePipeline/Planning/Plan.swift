@@ -66,6 +66,8 @@ package struct Plan: Sendable, Hashable {
   /// The pixel format in which colors are converted: CMYK, or the input format of the filters at the bit depth
   /// of the image.
   let profileFormat: PixelFormat
+  /// The place at which facts are gathered; `nil` if they are not requested.
+  let factsPlace: FactsPlace?
   /// An upper bound of the bytes that the color conversion charges; 0 without a conversion.
   let conversionByteCount: Int
   /// An upper bound of the bytes that the image charges to its budget; see `Plan+WorkingSet.swift`.
@@ -129,7 +131,8 @@ package struct Plan: Sendable, Hashable {
     toleratesDamage = configuration.tolerateDamage ?? false
     hidesBlocks = framing.reduction >= Self.minHidingReduction(quality: configuration.compressionQuality ?? 1)
     keepsCopyright = configuration.metadata == .keepCopyright
-    filters = FilterChain(try Filter.resolve(configuration.filters ?? []))
+    let sharpening = try Filter.resolve(configuration.sharpening(reduction: framing.reduction))
+    filters = FilterChain(try sharpening + Filter.resolve(configuration.filters ?? []))
     try Self.checkSides(stored: storedSize, framing: framing, filters: filters)
     changesPixels = !filters.isEmpty || framing.isPadded
     let colorFormat = header.hasAlpha ? PixelFormat.rgba8 : .rgb8
@@ -169,6 +172,7 @@ package struct Plan: Sendable, Hashable {
     headerWarnings = header.warnings.map { Warning($0, of: header) }
     let encoderOptions = encoder
     filterFormat = isPassed ? encoderOptions.pixelFormat : colorFormat
+    factsPlace = FactsPlace(configuration, header: header, filterFormat: filterFormat)
     profileFormat =
       color.target == nil
       ? filterFormat

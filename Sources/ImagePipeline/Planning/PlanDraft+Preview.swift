@@ -13,8 +13,12 @@ extension PlanDraft {
     preview.metadata = .strip
     (preview.metadataTitle, preview.metadataCopyright, preview.metadataDescription) = (nil, nil, nil)
     preview.alwaysEncode = true
-    preview.filters = configuration.filters?.compactMap { $0.scaled(by: factor) }
+    let filters = configuration.sharpening(reduction: framing.reduction) + (configuration.filters ?? [])
+    preview.filters = filters.suffix(Filter.maxChainCount).compactMap { $0.scaled(by: factor) }
+    preview.sharpenReduced = nil
+    preview.facts = nil
     // These apply only to the result itself. The bounds are already part of the framing.
+    (preview.zoom, preview.minWidth, preview.minHeight, preview.extendAspectRatio) = (nil, nil, nil, nil)
     (preview.scaleFactor, preview.maxBytes, preview.allowSmallerDimensions) = (nil, nil, nil)
     (preview.targetSimilarity, preview.neverLarger) = (nil, nil)
     (preview.exactResize, preview.resizeInLinearLight) = (nil, nil)

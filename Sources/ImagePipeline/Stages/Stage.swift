@@ -85,6 +85,8 @@ struct StageContext {
   let received: ReceivedBytes
   /// The conversions of the image's colors; empty if there is nothing to convert.
   let conversions: [ConversionKey: ColorConversion]
+  /// Receives the facts of the image.
+  let facts: FactsCollector
 
   /// Calls `body` with the image's budget and converts its errors to pipeline errors.
   func allocate<Result: ~Copyable>(

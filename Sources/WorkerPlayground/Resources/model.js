@@ -6,13 +6,13 @@ const root = "ProcessingConfiguration";
 const groups = [
   { title: "Size", pattern: /^(max_width|max_height|resize_mode)/, isGeometry: true },
   { title: "Format and bytes", pattern: /^(preferred_format|accept|auto_effort|compression_quality|max_bytes)$/ },
-  { title: "Filters", pattern: /^filters$/ },
-  { title: "Framing", pattern: /gravity|focus|crop|^pad|background/, isGeometry: true, isClosed: true },
+  { title: "Filters", pattern: /^filters$|^sharpen/ },
+  { title: "Framing", pattern: /gravity|focus|crop|^pad|^extend|background/, isGeometry: true, isClosed: true },
   { title: "Orientation", pattern: /rotat|flip/, isGeometry: true, isClosed: true },
-  { title: "Scale", pattern: /^scale|upscale|^resampling|^exact|^resize_in/, isGeometry: true, isClosed: true },
+  { title: "Scale", pattern: /^scale|^zoom|^min_|upscale|^resampling|^exact|^resize_in/, isGeometry: true, isClosed: true },
   { title: "Similarity and compression", pattern: /format|quality|bytes|similarity|smaller|larger|always/, isClosed: true },
   { title: "Frames", pattern: /frame/, isClosed: true },
-  { title: "Metadata and damage", pattern: /metadata|^keep_|color_space|tolerate|damage/, isClosed: true },
+  { title: "Metadata and damage", pattern: /metadata|^keep_|color_space|tolerate|damage|^facts/, isClosed: true },
   { title: "More", pattern: /./, isClosed: true },
 ];
 

@@ -903,11 +903,21 @@ public nonisolated struct Imageworker_V1_InspectImageRequest: Sendable {
   /// Clears the value of `configuration`. Subsequent reads from it will return its default value.
   public mutating func clearConfiguration() {self._configuration = nil}
 
+  public var facts: Bool {
+    get {_facts ?? false}
+    set {_facts = newValue}
+  }
+  /// Returns true if `facts` has been explicitly set.
+  public var hasFacts: Bool {self._facts != nil}
+  /// Clears the value of `facts`. Subsequent reads from it will return its default value.
+  public mutating func clearFacts() {self._facts = nil}
+
   public var unknownFields = SwiftProtobuf.UnknownStorage()
 
   public init() {}
 
   fileprivate var _configuration: Imageworker_V1_ProcessingConfiguration? = nil
+  fileprivate var _facts: Bool? = nil
 }
 
 public nonisolated struct Imageworker_V1_InspectImageResponse: @unchecked Sendable {
@@ -947,6 +957,15 @@ public nonisolated struct Imageworker_V1_InspectImageResponse: @unchecked Sendab
     get {_storage._warningDetails}
     set {_uniqueStorage()._warningDetails = newValue}
   }
+
+  public var facts: Imageworker_V1_ImageFacts {
+    get {_storage._facts ?? Imageworker_V1_ImageFacts()}
+    set {_uniqueStorage()._facts = newValue}
+  }
+  /// Returns true if `facts` has been explicitly set.
+  public var hasFacts: Bool {_storage._facts != nil}
+  /// Clears the value of `facts`. Subsequent reads from it will return its default value.
+  public mutating func clearFacts() {_uniqueStorage()._facts = nil}
 
   public var unknownFields = SwiftProtobuf.UnknownStorage()
 
@@ -1457,6 +1476,60 @@ public nonisolated struct Imageworker_V1_ProcessingConfiguration: @unchecked Sen
   /// Clears the value of `autoEffort`. Subsequent reads from it will return its default value.
   public mutating func clearAutoEffort() {_uniqueStorage()._autoEffort = nil}
 
+  public var zoom: Double {
+    get {_storage._zoom ?? 0}
+    set {_uniqueStorage()._zoom = newValue}
+  }
+  /// Returns true if `zoom` has been explicitly set.
+  public var hasZoom: Bool {_storage._zoom != nil}
+  /// Clears the value of `zoom`. Subsequent reads from it will return its default value.
+  public mutating func clearZoom() {_uniqueStorage()._zoom = nil}
+
+  public var minWidth: UInt32 {
+    get {_storage._minWidth ?? 0}
+    set {_uniqueStorage()._minWidth = newValue}
+  }
+  /// Returns true if `minWidth` has been explicitly set.
+  public var hasMinWidth: Bool {_storage._minWidth != nil}
+  /// Clears the value of `minWidth`. Subsequent reads from it will return its default value.
+  public mutating func clearMinWidth() {_uniqueStorage()._minWidth = nil}
+
+  public var minHeight: UInt32 {
+    get {_storage._minHeight ?? 0}
+    set {_uniqueStorage()._minHeight = newValue}
+  }
+  /// Returns true if `minHeight` has been explicitly set.
+  public var hasMinHeight: Bool {_storage._minHeight != nil}
+  /// Clears the value of `minHeight`. Subsequent reads from it will return its default value.
+  public mutating func clearMinHeight() {_uniqueStorage()._minHeight = nil}
+
+  public var extendAspectRatio: Double {
+    get {_storage._extendAspectRatio ?? 0}
+    set {_uniqueStorage()._extendAspectRatio = newValue}
+  }
+  /// Returns true if `extendAspectRatio` has been explicitly set.
+  public var hasExtendAspectRatio: Bool {_storage._extendAspectRatio != nil}
+  /// Clears the value of `extendAspectRatio`. Subsequent reads from it will return its default value.
+  public mutating func clearExtendAspectRatio() {_uniqueStorage()._extendAspectRatio = nil}
+
+  public var sharpenReduced: Double {
+    get {_storage._sharpenReduced ?? 0}
+    set {_uniqueStorage()._sharpenReduced = newValue}
+  }
+  /// Returns true if `sharpenReduced` has been explicitly set.
+  public var hasSharpenReduced: Bool {_storage._sharpenReduced != nil}
+  /// Clears the value of `sharpenReduced`. Subsequent reads from it will return its default value.
+  public mutating func clearSharpenReduced() {_uniqueStorage()._sharpenReduced = nil}
+
+  public var facts: Bool {
+    get {_storage._facts ?? false}
+    set {_uniqueStorage()._facts = newValue}
+  }
+  /// Returns true if `facts` has been explicitly set.
+  public var hasFacts: Bool {_storage._facts != nil}
+  /// Clears the value of `facts`. Subsequent reads from it will return its default value.
+  public mutating func clearFacts() {_uniqueStorage()._facts = nil}
+
   public var unknownFields = SwiftProtobuf.UnknownStorage()
 
   public init() {}
@@ -1830,11 +1903,82 @@ public nonisolated struct Imageworker_V1_ProcessingReport: @unchecked Sendable {
     set {_uniqueStorage()._formatTrials = newValue}
   }
 
+  public var facts: Imageworker_V1_ImageFacts {
+    get {_storage._facts ?? Imageworker_V1_ImageFacts()}
+    set {_uniqueStorage()._facts = newValue}
+  }
+  /// Returns true if `facts` has been explicitly set.
+  public var hasFacts: Bool {_storage._facts != nil}
+  /// Clears the value of `facts`. Subsequent reads from it will return its default value.
+  public mutating func clearFacts() {_uniqueStorage()._facts = nil}
+
   public var unknownFields = SwiftProtobuf.UnknownStorage()
 
   public init() {}
 
   fileprivate var _storage = _StorageClass.defaultInstance
+}
+
+public nonisolated struct Imageworker_V1_ImageFacts: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  public var thumbHash: Data = Data()
+
+  public var blurHash: String = String()
+
+  public var detailedBlurHash: String = String()
+
+  public var meanColor: Imageworker_V1_Color {
+    get {_meanColor ?? Imageworker_V1_Color()}
+    set {_meanColor = newValue}
+  }
+  /// Returns true if `meanColor` has been explicitly set.
+  public var hasMeanColor: Bool {self._meanColor != nil}
+  /// Clears the value of `meanColor`. Subsequent reads from it will return its default value.
+  public mutating func clearMeanColor() {self._meanColor = nil}
+
+  public var dominantColors: [Imageworker_V1_DominantColor] = []
+
+  public var perceptualHash: UInt64 = 0
+
+  public var differenceHash: UInt64 = 0
+
+  public var isOpaque: Bool = false
+
+  public var isGray: Bool = false
+
+  public var isPhotographic: Bool = false
+
+  public var unknownFields = SwiftProtobuf.UnknownStorage()
+
+  public init() {}
+
+  fileprivate var _meanColor: Imageworker_V1_Color? = nil
+}
+
+public nonisolated struct Imageworker_V1_DominantColor: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  public var color: Imageworker_V1_Color {
+    get {_color ?? Imageworker_V1_Color()}
+    set {_color = newValue}
+  }
+  /// Returns true if `color` has been explicitly set.
+  public var hasColor: Bool {self._color != nil}
+  /// Clears the value of `color`. Subsequent reads from it will return its default value.
+  public mutating func clearColor() {self._color = nil}
+
+  public var share: Double = 0
+
+  public var unknownFields = SwiftProtobuf.UnknownStorage()
+
+  public init() {}
+
+  fileprivate var _color: Imageworker_V1_Color? = nil
 }
 
 public nonisolated struct Imageworker_V1_FormatTrial: Sendable {
@@ -2476,7 +2620,7 @@ nonisolated extension Imageworker_V1_BatchProcessResponse: SwiftProtobuf.Message
 
 nonisolated extension Imageworker_V1_InspectImageRequest: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   public static let protoMessageName: String = _protobuf_package + ".InspectImageRequest"
-  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}image\0\u{1}preset\0\u{1}configuration\0")
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}image\0\u{1}preset\0\u{1}configuration\0\u{2}\u{2}facts\0")
 
   public mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -2487,6 +2631,7 @@ nonisolated extension Imageworker_V1_InspectImageRequest: SwiftProtobuf.Message,
       case 1: try { try decoder.decodeSingularBytesField(value: &self.image) }()
       case 2: try { try decoder.decodeSingularStringField(value: &self.preset) }()
       case 3: try { try decoder.decodeSingularMessageField(value: &self._configuration) }()
+      case 5: try { try decoder.decodeSingularBoolField(value: &self._facts) }()
       default: break
       }
     }
@@ -2506,6 +2651,9 @@ nonisolated extension Imageworker_V1_InspectImageRequest: SwiftProtobuf.Message,
     try { if let v = self._configuration {
       try visitor.visitSingularMessageField(value: v, fieldNumber: 3)
     } }()
+    try { if let v = self._facts {
+      try visitor.visitSingularBoolField(value: v, fieldNumber: 5)
+    } }()
     try unknownFields.traverse(visitor: &visitor)
   }
 
@@ -2513,6 +2661,7 @@ nonisolated extension Imageworker_V1_InspectImageRequest: SwiftProtobuf.Message,
     if lhs.image != rhs.image {return false}
     if lhs.preset != rhs.preset {return false}
     if lhs._configuration != rhs._configuration {return false}
+    if lhs._facts != rhs._facts {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
@@ -2520,7 +2669,7 @@ nonisolated extension Imageworker_V1_InspectImageRequest: SwiftProtobuf.Message,
 
 nonisolated extension Imageworker_V1_InspectImageResponse: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   public static let protoMessageName: String = _protobuf_package + ".InspectImageResponse"
-  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}info\0\u{1}output\0\u{3}decoded_bytes\0\u{3}working_set_bytes\0\u{3}warning_details\0")
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}info\0\u{1}output\0\u{3}decoded_bytes\0\u{3}working_set_bytes\0\u{3}warning_details\0\u{1}facts\0")
 
   fileprivate class _StorageClass {
     var _info: Imageworker_V1_ImageInfo? = nil
@@ -2528,6 +2677,7 @@ nonisolated extension Imageworker_V1_InspectImageResponse: SwiftProtobuf.Message
     var _decodedBytes: UInt64 = 0
     var _workingSetBytes: UInt64 = 0
     var _warningDetails: [Imageworker_V1_WarningDetail] = []
+    var _facts: Imageworker_V1_ImageFacts? = nil
 
       // This property is used as the initial default value for new instances of the type.
       // The type itself is protecting the reference to its storage via CoW semantics.
@@ -2543,6 +2693,7 @@ nonisolated extension Imageworker_V1_InspectImageResponse: SwiftProtobuf.Message
       _decodedBytes = source._decodedBytes
       _workingSetBytes = source._workingSetBytes
       _warningDetails = source._warningDetails
+      _facts = source._facts
     }
   }
 
@@ -2566,6 +2717,7 @@ nonisolated extension Imageworker_V1_InspectImageResponse: SwiftProtobuf.Message
         case 3: try { try decoder.decodeSingularUInt64Field(value: &_storage._decodedBytes) }()
         case 4: try { try decoder.decodeSingularUInt64Field(value: &_storage._workingSetBytes) }()
         case 5: try { try decoder.decodeRepeatedMessageField(value: &_storage._warningDetails) }()
+        case 6: try { try decoder.decodeSingularMessageField(value: &_storage._facts) }()
         default: break
         }
       }
@@ -2593,6 +2745,9 @@ nonisolated extension Imageworker_V1_InspectImageResponse: SwiftProtobuf.Message
       if !_storage._warningDetails.isEmpty {
         try visitor.visitRepeatedMessageField(value: _storage._warningDetails, fieldNumber: 5)
       }
+      try { if let v = _storage._facts {
+        try visitor.visitSingularMessageField(value: v, fieldNumber: 6)
+      } }()
     }
     try unknownFields.traverse(visitor: &visitor)
   }
@@ -2607,6 +2762,7 @@ nonisolated extension Imageworker_V1_InspectImageResponse: SwiftProtobuf.Message
         if _storage._decodedBytes != rhs_storage._decodedBytes {return false}
         if _storage._workingSetBytes != rhs_storage._workingSetBytes {return false}
         if _storage._warningDetails != rhs_storage._warningDetails {return false}
+        if _storage._facts != rhs_storage._facts {return false}
         return true
       }
       if !storagesAreEqual {return false}
@@ -2795,7 +2951,7 @@ nonisolated extension Imageworker_V1_ImageInfo: SwiftProtobuf.Message, SwiftProt
 
 nonisolated extension Imageworker_V1_ProcessingConfiguration: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   public static let protoMessageName: String = _protobuf_package + ".ProcessingConfiguration"
-  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}max_width\0\u{3}max_height\0\u{3}compression_quality\0\u{3}scale_factor\0\u{3}preferred_format\0\u{3}resize_mode\0\u{3}allow_upscale\0\u{1}gravity\0\u{3}focus_point\0\u{1}crop\0\u{1}background\0\u{3}max_bytes\0\u{1}metadata\0\u{1}filters\0\u{1}jpeg\0\u{1}png\0\u{1}webp\0\u{3}tolerate_truncation\0\u{2}\u{2}pad\0\u{1}rotation\0\u{3}flip_horizontal\0\u{3}flip_vertical\0\u{3}allow_smaller_dimensions\0\u{3}always_encode\0\u{3}tolerate_damage\0\u{3}target_similarity\0\u{3}never_larger\0\u{3}frame_index\0\u{3}max_frames\0\u{3}resampling_kernel\0\u{3}exact_resize\0\u{3}color_space\0\u{3}keep_exif\0\u{3}keep_xmp\0\u{3}keep_iptc\0\u{3}keep_location\0\u{3}keep_serial_numbers\0\u{3}metadata_title\0\u{3}metadata_copyright\0\u{3}metadata_description\0\u{3}resize_in_linear_light\0\u{2}\u{3}avif\0\u{1}jxl\0\u{1}accept\0\u{3}auto_effort\0")
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}max_width\0\u{3}max_height\0\u{3}compression_quality\0\u{3}scale_factor\0\u{3}preferred_format\0\u{3}resize_mode\0\u{3}allow_upscale\0\u{1}gravity\0\u{3}focus_point\0\u{1}crop\0\u{1}background\0\u{3}max_bytes\0\u{1}metadata\0\u{1}filters\0\u{1}jpeg\0\u{1}png\0\u{1}webp\0\u{3}tolerate_truncation\0\u{2}\u{2}pad\0\u{1}rotation\0\u{3}flip_horizontal\0\u{3}flip_vertical\0\u{3}allow_smaller_dimensions\0\u{3}always_encode\0\u{3}tolerate_damage\0\u{3}target_similarity\0\u{3}never_larger\0\u{3}frame_index\0\u{3}max_frames\0\u{3}resampling_kernel\0\u{3}exact_resize\0\u{3}color_space\0\u{3}keep_exif\0\u{3}keep_xmp\0\u{3}keep_iptc\0\u{3}keep_location\0\u{3}keep_serial_numbers\0\u{3}metadata_title\0\u{3}metadata_copyright\0\u{3}metadata_description\0\u{3}resize_in_linear_light\0\u{2}\u{3}avif\0\u{1}jxl\0\u{1}accept\0\u{3}auto_effort\0\u{2}\u{7}zoom\0\u{3}min_width\0\u{3}min_height\0\u{3}extend_aspect_ratio\0\u{3}sharpen_reduced\0\u{1}facts\0")
 
   fileprivate class _StorageClass {
     var _maxWidth: UInt32? = nil
@@ -2843,6 +2999,12 @@ nonisolated extension Imageworker_V1_ProcessingConfiguration: SwiftProtobuf.Mess
     var _jxl: Imageworker_V1_JXLOptions? = nil
     var _accept: String? = nil
     var _autoEffort: Imageworker_V1_AutoEffort? = nil
+    var _zoom: Double? = nil
+    var _minWidth: UInt32? = nil
+    var _minHeight: UInt32? = nil
+    var _extendAspectRatio: Double? = nil
+    var _sharpenReduced: Double? = nil
+    var _facts: Bool? = nil
 
       // This property is used as the initial default value for new instances of the type.
       // The type itself is protecting the reference to its storage via CoW semantics.
@@ -2898,6 +3060,12 @@ nonisolated extension Imageworker_V1_ProcessingConfiguration: SwiftProtobuf.Mess
       _jxl = source._jxl
       _accept = source._accept
       _autoEffort = source._autoEffort
+      _zoom = source._zoom
+      _minWidth = source._minWidth
+      _minHeight = source._minHeight
+      _extendAspectRatio = source._extendAspectRatio
+      _sharpenReduced = source._sharpenReduced
+      _facts = source._facts
     }
   }
 
@@ -2961,6 +3129,12 @@ nonisolated extension Imageworker_V1_ProcessingConfiguration: SwiftProtobuf.Mess
         case 46: try { try decoder.decodeSingularMessageField(value: &_storage._jxl) }()
         case 47: try { try decoder.decodeSingularStringField(value: &_storage._accept) }()
         case 48: try { try decoder.decodeSingularEnumField(value: &_storage._autoEffort) }()
+        case 55: try { try decoder.decodeSingularDoubleField(value: &_storage._zoom) }()
+        case 56: try { try decoder.decodeSingularUInt32Field(value: &_storage._minWidth) }()
+        case 57: try { try decoder.decodeSingularUInt32Field(value: &_storage._minHeight) }()
+        case 58: try { try decoder.decodeSingularDoubleField(value: &_storage._extendAspectRatio) }()
+        case 59: try { try decoder.decodeSingularDoubleField(value: &_storage._sharpenReduced) }()
+        case 60: try { try decoder.decodeSingularBoolField(value: &_storage._facts) }()
         default: break
         }
       }
@@ -3108,6 +3282,24 @@ nonisolated extension Imageworker_V1_ProcessingConfiguration: SwiftProtobuf.Mess
       try { if let v = _storage._autoEffort {
         try visitor.visitSingularEnumField(value: v, fieldNumber: 48)
       } }()
+      try { if let v = _storage._zoom {
+        try visitor.visitSingularDoubleField(value: v, fieldNumber: 55)
+      } }()
+      try { if let v = _storage._minWidth {
+        try visitor.visitSingularUInt32Field(value: v, fieldNumber: 56)
+      } }()
+      try { if let v = _storage._minHeight {
+        try visitor.visitSingularUInt32Field(value: v, fieldNumber: 57)
+      } }()
+      try { if let v = _storage._extendAspectRatio {
+        try visitor.visitSingularDoubleField(value: v, fieldNumber: 58)
+      } }()
+      try { if let v = _storage._sharpenReduced {
+        try visitor.visitSingularDoubleField(value: v, fieldNumber: 59)
+      } }()
+      try { if let v = _storage._facts {
+        try visitor.visitSingularBoolField(value: v, fieldNumber: 60)
+      } }()
     }
     try unknownFields.traverse(visitor: &visitor)
   }
@@ -3162,6 +3354,12 @@ nonisolated extension Imageworker_V1_ProcessingConfiguration: SwiftProtobuf.Mess
         if _storage._jxl != rhs_storage._jxl {return false}
         if _storage._accept != rhs_storage._accept {return false}
         if _storage._autoEffort != rhs_storage._autoEffort {return false}
+        if _storage._zoom != rhs_storage._zoom {return false}
+        if _storage._minWidth != rhs_storage._minWidth {return false}
+        if _storage._minHeight != rhs_storage._minHeight {return false}
+        if _storage._extendAspectRatio != rhs_storage._extendAspectRatio {return false}
+        if _storage._sharpenReduced != rhs_storage._sharpenReduced {return false}
+        if _storage._facts != rhs_storage._facts {return false}
         return true
       }
       if !storagesAreEqual {return false}
@@ -3558,7 +3756,7 @@ nonisolated extension Imageworker_V1_JXLOptions: SwiftProtobuf.Message, SwiftPro
 
 nonisolated extension Imageworker_V1_ProcessingReport: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   public static let protoMessageName: String = _protobuf_package + ".ProcessingReport"
-  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}input\0\u{1}output\0\u{3}input_bytes\0\u{3}output_bytes\0\u{1}timings\0\u{3}peak_memory_bytes\0\u{1}warnings\0\u{3}cache_hit\0\u{1}passthrough\0\u{3}trace_id\0\u{3}compression_quality\0\u{1}similarity\0\u{3}warning_details\0\u{3}format_trials\0")
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}input\0\u{1}output\0\u{3}input_bytes\0\u{3}output_bytes\0\u{1}timings\0\u{3}peak_memory_bytes\0\u{1}warnings\0\u{3}cache_hit\0\u{1}passthrough\0\u{3}trace_id\0\u{3}compression_quality\0\u{1}similarity\0\u{3}warning_details\0\u{3}format_trials\0\u{2}\u{8}facts\0")
 
   fileprivate class _StorageClass {
     var _input: Imageworker_V1_ImageInfo? = nil
@@ -3575,6 +3773,7 @@ nonisolated extension Imageworker_V1_ProcessingReport: SwiftProtobuf.Message, Sw
     var _similarity: Double? = nil
     var _warningDetails: [Imageworker_V1_WarningDetail] = []
     var _formatTrials: [Imageworker_V1_FormatTrial] = []
+    var _facts: Imageworker_V1_ImageFacts? = nil
 
       // This property is used as the initial default value for new instances of the type.
       // The type itself is protecting the reference to its storage via CoW semantics.
@@ -3599,6 +3798,7 @@ nonisolated extension Imageworker_V1_ProcessingReport: SwiftProtobuf.Message, Sw
       _similarity = source._similarity
       _warningDetails = source._warningDetails
       _formatTrials = source._formatTrials
+      _facts = source._facts
     }
   }
 
@@ -3631,6 +3831,7 @@ nonisolated extension Imageworker_V1_ProcessingReport: SwiftProtobuf.Message, Sw
         case 12: try { try decoder.decodeSingularDoubleField(value: &_storage._similarity) }()
         case 13: try { try decoder.decodeRepeatedMessageField(value: &_storage._warningDetails) }()
         case 14: try { try decoder.decodeRepeatedMessageField(value: &_storage._formatTrials) }()
+        case 22: try { try decoder.decodeSingularMessageField(value: &_storage._facts) }()
         default: break
         }
       }
@@ -3685,6 +3886,9 @@ nonisolated extension Imageworker_V1_ProcessingReport: SwiftProtobuf.Message, Sw
       if !_storage._formatTrials.isEmpty {
         try visitor.visitRepeatedMessageField(value: _storage._formatTrials, fieldNumber: 14)
       }
+      try { if let v = _storage._facts {
+        try visitor.visitSingularMessageField(value: v, fieldNumber: 22)
+      } }()
     }
     try unknownFields.traverse(visitor: &visitor)
   }
@@ -3708,10 +3912,129 @@ nonisolated extension Imageworker_V1_ProcessingReport: SwiftProtobuf.Message, Sw
         if _storage._similarity != rhs_storage._similarity {return false}
         if _storage._warningDetails != rhs_storage._warningDetails {return false}
         if _storage._formatTrials != rhs_storage._formatTrials {return false}
+        if _storage._facts != rhs_storage._facts {return false}
         return true
       }
       if !storagesAreEqual {return false}
     }
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension Imageworker_V1_ImageFacts: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  public static let protoMessageName: String = _protobuf_package + ".ImageFacts"
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}thumb_hash\0\u{3}blur_hash\0\u{3}detailed_blur_hash\0\u{3}mean_color\0\u{3}dominant_colors\0\u{3}perceptual_hash\0\u{3}difference_hash\0\u{3}is_opaque\0\u{3}is_gray\0\u{3}is_photographic\0")
+
+  public mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeSingularBytesField(value: &self.thumbHash) }()
+      case 2: try { try decoder.decodeSingularStringField(value: &self.blurHash) }()
+      case 3: try { try decoder.decodeSingularStringField(value: &self.detailedBlurHash) }()
+      case 4: try { try decoder.decodeSingularMessageField(value: &self._meanColor) }()
+      case 5: try { try decoder.decodeRepeatedMessageField(value: &self.dominantColors) }()
+      case 6: try { try decoder.decodeSingularFixed64Field(value: &self.perceptualHash) }()
+      case 7: try { try decoder.decodeSingularFixed64Field(value: &self.differenceHash) }()
+      case 8: try { try decoder.decodeSingularBoolField(value: &self.isOpaque) }()
+      case 9: try { try decoder.decodeSingularBoolField(value: &self.isGray) }()
+      case 10: try { try decoder.decodeSingularBoolField(value: &self.isPhotographic) }()
+      default: break
+      }
+    }
+  }
+
+  public func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    // The use of inline closures is to circumvent an issue where the compiler
+    // allocates stack space for every if/case branch local when no optimizations
+    // are enabled. https://github.com/apple/swift-protobuf/issues/1034 and
+    // https://github.com/apple/swift-protobuf/issues/1182
+    if !self.thumbHash.isEmpty {
+      try visitor.visitSingularBytesField(value: self.thumbHash, fieldNumber: 1)
+    }
+    if !self.blurHash.isEmpty {
+      try visitor.visitSingularStringField(value: self.blurHash, fieldNumber: 2)
+    }
+    if !self.detailedBlurHash.isEmpty {
+      try visitor.visitSingularStringField(value: self.detailedBlurHash, fieldNumber: 3)
+    }
+    try { if let v = self._meanColor {
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 4)
+    } }()
+    if !self.dominantColors.isEmpty {
+      try visitor.visitRepeatedMessageField(value: self.dominantColors, fieldNumber: 5)
+    }
+    if self.perceptualHash != 0 {
+      try visitor.visitSingularFixed64Field(value: self.perceptualHash, fieldNumber: 6)
+    }
+    if self.differenceHash != 0 {
+      try visitor.visitSingularFixed64Field(value: self.differenceHash, fieldNumber: 7)
+    }
+    if self.isOpaque != false {
+      try visitor.visitSingularBoolField(value: self.isOpaque, fieldNumber: 8)
+    }
+    if self.isGray != false {
+      try visitor.visitSingularBoolField(value: self.isGray, fieldNumber: 9)
+    }
+    if self.isPhotographic != false {
+      try visitor.visitSingularBoolField(value: self.isPhotographic, fieldNumber: 10)
+    }
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  public static func ==(lhs: Imageworker_V1_ImageFacts, rhs: Imageworker_V1_ImageFacts) -> Bool {
+    if lhs.thumbHash != rhs.thumbHash {return false}
+    if lhs.blurHash != rhs.blurHash {return false}
+    if lhs.detailedBlurHash != rhs.detailedBlurHash {return false}
+    if lhs._meanColor != rhs._meanColor {return false}
+    if lhs.dominantColors != rhs.dominantColors {return false}
+    if lhs.perceptualHash != rhs.perceptualHash {return false}
+    if lhs.differenceHash != rhs.differenceHash {return false}
+    if lhs.isOpaque != rhs.isOpaque {return false}
+    if lhs.isGray != rhs.isGray {return false}
+    if lhs.isPhotographic != rhs.isPhotographic {return false}
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension Imageworker_V1_DominantColor: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  public static let protoMessageName: String = _protobuf_package + ".DominantColor"
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}color\0\u{1}share\0")
+
+  public mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeSingularMessageField(value: &self._color) }()
+      case 2: try { try decoder.decodeSingularDoubleField(value: &self.share) }()
+      default: break
+      }
+    }
+  }
+
+  public func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    // The use of inline closures is to circumvent an issue where the compiler
+    // allocates stack space for every if/case branch local when no optimizations
+    // are enabled. https://github.com/apple/swift-protobuf/issues/1034 and
+    // https://github.com/apple/swift-protobuf/issues/1182
+    try { if let v = self._color {
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 1)
+    } }()
+    if self.share.bitPattern != 0 {
+      try visitor.visitSingularDoubleField(value: self.share, fieldNumber: 2)
+    }
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  public static func ==(lhs: Imageworker_V1_DominantColor, rhs: Imageworker_V1_DominantColor) -> Bool {
+    if lhs._color != rhs._color {return false}
+    if lhs.share != rhs.share {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }

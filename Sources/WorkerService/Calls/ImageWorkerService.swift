@@ -1,5 +1,6 @@
 package import Admission
 package import GRPCCore
+internal import FoundationEssentials
 internal import GRPCProtobuf
 package import ImagePipeline
 internal import Synchronization
@@ -58,17 +59,28 @@ package struct ImageWorkerService: Imageworker_V1_ImageWorkerService.SimpleServi
   ) async throws -> Imageworker_V1_InspectImageResponse {
     try await serve { cancellation in
       try environment.limits.check(message: request.image)
-      let configuration = try environment.configuration(preset: request.preset, overrides: request.configuration)
-      let image = try environment.currentCaller?.beginImage()
-      image?.use(byteCount: request.image.count)
-      defer { environment.threadQueue.offerExpress() }
-      return try await withTaskExecutorPreference(environment.expressExecutor) {
-        let inspection = Inspection(
-          environment: environment, caller: environment.imageCaller(peer: context.remotePeer),
-          cancellation: cancellation)
-        let plan = try await inspection.plan(request.image, configuration: configuration)
-        return try Imageworker_V1_InspectImageResponse(plan)
-      }
+      var configuration = try environment.configuration(preset: request.preset, overrides: request.configuration)
+      if request.hasFacts { configuration.facts = request.facts }
+      let (planned, caller) = (configuration, environment.imageCaller(peer: context.remotePeer))
+      let plan = try await inspect(request.image, planned, caller, cancellation)
+      let facts =
+        planned.facts ?? false
+        ? try await InspectedFacts(environment: environment, caller: caller, cancellation: cancellation)
+          .facts(request.image, configuration: planned) : nil
+      return try Imageworker_V1_InspectImageResponse(plan, facts: facts)
+    }
+  }
+
+  /// Plans an image from its header.
+  private func inspect(
+    _ bytes: Data, _ configuration: ProcessingConfiguration, _ caller: ImageCaller, _ cancellation: Cancellation
+  ) async throws -> PlannedImage {
+    let image = try environment.currentCaller?.beginImage()
+    image?.use(byteCount: bytes.count)
+    defer { environment.threadQueue.offerExpress() }
+    return try await withTaskExecutorPreference(environment.expressExecutor) {
+      try await Inspection(environment: environment, caller: caller, cancellation: cancellation)
+        .plan(bytes, configuration: configuration)
     }
   }
 

@@ -34,7 +34,7 @@ extension ProcessingReport {
         FormatTrial(
           format: trial.format, estimatedByteCount: trial.estimatedBytes,
           compressionQuality: trial.hasCompressionQuality ? trial.compressionQuality : nil)
-      }, isPassedThrough: wire.passthrough)
+      }, facts: wire.hasFacts ? ImageFacts(wire.facts) : nil, isPassedThrough: wire.passthrough)
   }
 }
 
@@ -45,7 +45,7 @@ extension Imageworker_V1_ProcessingReport {
   /// Whether the numbers are small enough to be added and multiplied.
   var isPlausible: Bool {
     input.isPlausible && output.isPlausible && max(inputBytes, outputBytes, peakMemoryBytes) <= 1 << 50
-      && formatTrials.allSatisfy { $0.estimatedBytes <= 1 << 50 }
+      && formatTrials.allSatisfy { $0.estimatedBytes <= 1 << 50 } && (!hasFacts || facts.isPlausible)
   }
 }
 

@@ -37,6 +37,7 @@ extension Imageworker_V1_ProcessingReport {
     self.traceID = traceID ?? ""
     if let quality = report.compressionQuality { compressionQuality = quality }
     if let score = report.similarity { similarity = score }
+    if let facts = report.facts { self.facts = Imageworker_V1_ImageFacts(facts) }
     formatTrials = report.formatTrials.map { trial in
       .with {
         $0.format = trial.format
@@ -122,7 +123,7 @@ extension Imageworker_V1_BatchProcessResponse: ResultResponse {
 
 extension Imageworker_V1_InspectImageResponse {
   /// The response for an image with one result.
-  init(_ plan: PlannedImage) throws {
+  init(_ plan: PlannedImage, facts: ImageFacts?) throws {
     self.init()
     let result = try plan.renditions[0].get()
     info = Imageworker_V1_ImageInfo(result.input)
@@ -130,5 +131,6 @@ extension Imageworker_V1_InspectImageResponse {
     decodedBytes = result.decodedByteCount
     workingSetBytes = plan.workingSetByteCount
     warningDetails = result.warnings.map { Imageworker_V1_WarningDetail($0) }
+    if let facts { self.facts = Imageworker_V1_ImageFacts(facts) }
   }
 }

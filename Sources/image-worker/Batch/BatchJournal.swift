@@ -28,6 +28,8 @@ final class BatchJournal: Sendable {
     var path: String
     var bytes: UInt64
     var rendition: String?
+    /// What the image looks like, if that was requested.
+    var facts: FactsLine?
   }
 
   /// An image that is finished.

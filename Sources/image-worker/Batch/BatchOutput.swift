@@ -81,7 +81,8 @@ struct BatchOutput: Sendable {
       else { return }
       var path = FilePath(output)
       guard path.removePrefix(directory) else { return }
-      outputs.append(BatchJournal.Output(path: path.string, bytes: byteCount, rendition: line.rendition))
+      outputs.append(
+        BatchJournal.Output(path: path.string, bytes: byteCount, rendition: line.rendition, facts: line.facts))
     }
     try journal.add(image, input, request: fingerprint(of: image), .done, outputs: outputs)
   }

@@ -110,6 +110,7 @@ extension ResultLine {
     (width, height) = (Int(report.output.width), Int(report.output.height))
     setBytes(of: image, read: min(report.inputBytes, inputByteCount), output: UInt64(result.data.count))
     passthrough = report.passthrough
+    facts = report.hasFacts ? FactsLine(ImageFacts(report.facts)) : nil
     peakMemoryBytes = report.peakMemoryBytes
     let times = result.stageTimes
     timings = Self.milliseconds([

@@ -9,6 +9,7 @@ struct Inspect: AsyncParsableCommand {
     discussion: """
       Examples:
         image-worker inspect photo.jpg --preset thumbnail
+        image-worker inspect photo.jpg --facts
         curl -sSfL https://example.com/photo.jpg | image-worker inspect - --json
       """)
 
@@ -30,13 +31,19 @@ struct Inspect: AsyncParsableCommand {
     let configuration = try ResultOptions.configuration(
       catalog, preset.preset, overrides.configuration.withDefaultQuality(for: preset.preset, in: catalog))
     let image: ImagePlan
-    do { image = try ImageFile(argument: file).plan(.results([configuration]), countsFrames: true) } catch let error
-      as Errno
-    {
+    var facts: ImageFacts?
+    do {
+      let source = ImageFile(argument: file)
+      image = try source.plan(.results([configuration]), countsFrames: true)
+      if configuration.facts ?? false {
+        facts = try source.process(.results([configuration.forFactsAlone])) { _, _ in }.first?.get().facts
+      }
+    } catch let error as Errno {
       throw FileError(nil, file, "cannot be read", "\(error)")
     }
-    let inspection = Inspection(
+    var inspection = Inspection(
       file: file, try image.renditions[0].get(), workingSetByteCount: image.workingSetByteCount)
+    inspection.facts = facts.map { FactsLine($0) }
     print(json ? try inspection.json : ReadableText.printable(inspection.card))
   }
 }

@@ -47,6 +47,8 @@ struct Inspection: Sendable, Encodable {
   var warningDetails: [ReportedWarning]
   /// Maximum memory in bytes that processing the image would use.
   var workingSetBytes: UInt64
+  /// What the image looks like, if that was requested.
+  var facts: FactsLine?
 
   init(file: String, _ plan: Plan, workingSetByteCount: UInt64) {
     self.file = file
@@ -77,7 +79,8 @@ struct Inspection: Sendable, Encodable {
       ("working set", "up to \(ReadableText.byteCount(workingSetBytes))"),
     ]
     let width = rows.map(\.0.count).max() ?? 0
-    return (rows + warnings.map { ("warning", $0) }).map { name, value in
+    let looks = facts?.rows.map { ($0.name, $0.value) } ?? []
+    return (rows + looks + warnings.map { ("warning", $0) }).map { name, value in
       "\(ReadableText.padded(name, width))  \(value)"
     }.joined(separator: "\n")
   }

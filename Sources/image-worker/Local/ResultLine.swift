@@ -51,6 +51,8 @@ struct ResultLine: Sendable, Encodable {
   var isQualityChosen = false
   /// The similarity of the result to its uncompressed rows, if there is a target for it.
   var similarity: Double?
+  /// What the image looks like, if that was requested.
+  var facts: FactsLine?
   /// The messages of `warningDetails`.
   var warnings: [String]?
   var warningDetails: [ReportedWarning]?
@@ -65,7 +67,7 @@ struct ResultLine: Sendable, Encodable {
     case input, rendition, status, output, error, reason, inputFormat, format, inputWidth, inputHeight, inputBytes,
       readBytes
     case width, height, outputBytes, passthrough, peakMemoryBytes, timings, milliseconds, quality, similarity, warnings
-    case worker, attempts, warningDetails
+    case worker, attempts, warningDetails, facts
   }
 
   /// The outcome of a result.
@@ -80,6 +82,7 @@ struct ResultLine: Sendable, Encodable {
       quality = report.compressionQuality
       isQualityChosen = configuration?.choosesQuality(report.compressionQuality) ?? false
       similarity = report.similarity
+      facts = report.facts.map { FactsLine($0) }
       details = showsStages ? StageTable(report).text : nil
     case .skipped: self.init(image, .skipped, output: written.destination)
     case .failed(let error): self.init(image, error)

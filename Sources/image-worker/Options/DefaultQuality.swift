@@ -13,7 +13,7 @@ extension ProcessingConfiguration {
     let isLossless = preferredFormat == .png || webp?.writesLossless ?? false || jxl?.writesLossless ?? false
     let setsFormat = preferredFormat.map { $0 != .original } ?? false
     guard isPlain, compressionQuality == nil, targetSimilarity == nil, !isLossless,
-      setsFormat || maxWidth != nil || maxHeight != nil || crop != nil
+      setsFormat || crop != nil || [maxWidth, maxHeight, minWidth, minHeight].contains(where: { $0 != nil })
     else { return self }
     var overrides = self
     overrides.compressionQuality = Self.commandLineQuality

@@ -241,3 +241,16 @@ class Fields(TypedDict, total=False):
     accept: str
     # The time that AUTO may take for a smaller result.
     auto_effort: AutoEffort
+    # Multiplier of max_width, max_height, min_width and min_height, 0.1 to 8: max_width 640 with 2 gives 1280.
+    zoom: float
+    # Minimum width of the result in pixels, 1 to 65500.
+    min_width: int
+    # Minimum height of the result in pixels, 1 to 65500; see min_width.
+    min_height: int
+    # Extend the result to this ratio of width to height, 0.1 to 10, with the background: 1 makes a square, 1.7778 is
+    # 16:9.
+    extend_aspect_ratio: float
+    # Sharpen an image that is reduced, the more the larger the reduction: 0 to 2.
+    sharpen_reduced: float
+    # Report the facts of the image: see ImageFacts.
+    facts: bool

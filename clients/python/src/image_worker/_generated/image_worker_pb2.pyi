@@ -292,28 +292,32 @@ class BatchProcessResponse(_message.Message):
     def __init__(self, item_id: _Optional[str] = ..., header: _Optional[_Union[ImageInfo, _Mapping]] = ..., chunk: _Optional[bytes] = ..., report: _Optional[_Union[ProcessingReport, _Mapping]] = ..., error: _Optional[_Union[_status_pb2.Status, _Mapping]] = ..., rendition_id: _Optional[str] = ..., is_preview: bool = ...) -> None: ...
 
 class InspectImageRequest(_message.Message):
-    __slots__ = ("image", "preset", "configuration")
+    __slots__ = ("image", "preset", "configuration", "facts")
     IMAGE_FIELD_NUMBER: _ClassVar[int]
     PRESET_FIELD_NUMBER: _ClassVar[int]
     CONFIGURATION_FIELD_NUMBER: _ClassVar[int]
+    FACTS_FIELD_NUMBER: _ClassVar[int]
     image: bytes
     preset: str
     configuration: ProcessingConfiguration
-    def __init__(self, image: _Optional[bytes] = ..., preset: _Optional[str] = ..., configuration: _Optional[_Union[ProcessingConfiguration, _Mapping]] = ...) -> None: ...
+    facts: bool
+    def __init__(self, image: _Optional[bytes] = ..., preset: _Optional[str] = ..., configuration: _Optional[_Union[ProcessingConfiguration, _Mapping]] = ..., facts: bool = ...) -> None: ...
 
 class InspectImageResponse(_message.Message):
-    __slots__ = ("info", "output", "decoded_bytes", "working_set_bytes", "warning_details")
+    __slots__ = ("info", "output", "decoded_bytes", "working_set_bytes", "warning_details", "facts")
     INFO_FIELD_NUMBER: _ClassVar[int]
     OUTPUT_FIELD_NUMBER: _ClassVar[int]
     DECODED_BYTES_FIELD_NUMBER: _ClassVar[int]
     WORKING_SET_BYTES_FIELD_NUMBER: _ClassVar[int]
     WARNING_DETAILS_FIELD_NUMBER: _ClassVar[int]
+    FACTS_FIELD_NUMBER: _ClassVar[int]
     info: ImageInfo
     output: ImageInfo
     decoded_bytes: int
     working_set_bytes: int
     warning_details: _containers.RepeatedCompositeFieldContainer[WarningDetail]
-    def __init__(self, info: _Optional[_Union[ImageInfo, _Mapping]] = ..., output: _Optional[_Union[ImageInfo, _Mapping]] = ..., decoded_bytes: _Optional[int] = ..., working_set_bytes: _Optional[int] = ..., warning_details: _Optional[_Iterable[_Union[WarningDetail, _Mapping]]] = ...) -> None: ...
+    facts: ImageFacts
+    def __init__(self, info: _Optional[_Union[ImageInfo, _Mapping]] = ..., output: _Optional[_Union[ImageInfo, _Mapping]] = ..., decoded_bytes: _Optional[int] = ..., working_set_bytes: _Optional[int] = ..., warning_details: _Optional[_Iterable[_Union[WarningDetail, _Mapping]]] = ..., facts: _Optional[_Union[ImageFacts, _Mapping]] = ...) -> None: ...
 
 class ListPresetsRequest(_message.Message):
     __slots__ = ()
@@ -362,7 +366,7 @@ class ImageInfo(_message.Message):
     def __init__(self, format: _Optional[str] = ..., width: _Optional[int] = ..., height: _Optional[int] = ..., orientation: _Optional[int] = ..., has_alpha: bool = ..., bit_depth: _Optional[int] = ..., color_space: _Optional[str] = ..., frame_count: _Optional[int] = ..., duration: _Optional[_Union[_duration_pb2.Duration, _Mapping]] = ..., play_count: _Optional[int] = ..., gamut: _Optional[str] = ...) -> None: ...
 
 class ProcessingConfiguration(_message.Message):
-    __slots__ = ("max_width", "max_height", "compression_quality", "scale_factor", "preferred_format", "resize_mode", "allow_upscale", "gravity", "focus_point", "crop", "background", "max_bytes", "metadata", "filters", "jpeg", "png", "webp", "tolerate_truncation", "pad", "rotation", "flip_horizontal", "flip_vertical", "allow_smaller_dimensions", "always_encode", "tolerate_damage", "target_similarity", "never_larger", "frame_index", "max_frames", "resampling_kernel", "exact_resize", "color_space", "keep_exif", "keep_xmp", "keep_iptc", "keep_location", "keep_serial_numbers", "metadata_title", "metadata_copyright", "metadata_description", "resize_in_linear_light", "avif", "jxl", "accept", "auto_effort")
+    __slots__ = ("max_width", "max_height", "compression_quality", "scale_factor", "preferred_format", "resize_mode", "allow_upscale", "gravity", "focus_point", "crop", "background", "max_bytes", "metadata", "filters", "jpeg", "png", "webp", "tolerate_truncation", "pad", "rotation", "flip_horizontal", "flip_vertical", "allow_smaller_dimensions", "always_encode", "tolerate_damage", "target_similarity", "never_larger", "frame_index", "max_frames", "resampling_kernel", "exact_resize", "color_space", "keep_exif", "keep_xmp", "keep_iptc", "keep_location", "keep_serial_numbers", "metadata_title", "metadata_copyright", "metadata_description", "resize_in_linear_light", "avif", "jxl", "accept", "auto_effort", "zoom", "min_width", "min_height", "extend_aspect_ratio", "sharpen_reduced", "facts")
     MAX_WIDTH_FIELD_NUMBER: _ClassVar[int]
     MAX_HEIGHT_FIELD_NUMBER: _ClassVar[int]
     COMPRESSION_QUALITY_FIELD_NUMBER: _ClassVar[int]
@@ -408,6 +412,12 @@ class ProcessingConfiguration(_message.Message):
     JXL_FIELD_NUMBER: _ClassVar[int]
     ACCEPT_FIELD_NUMBER: _ClassVar[int]
     AUTO_EFFORT_FIELD_NUMBER: _ClassVar[int]
+    ZOOM_FIELD_NUMBER: _ClassVar[int]
+    MIN_WIDTH_FIELD_NUMBER: _ClassVar[int]
+    MIN_HEIGHT_FIELD_NUMBER: _ClassVar[int]
+    EXTEND_ASPECT_RATIO_FIELD_NUMBER: _ClassVar[int]
+    SHARPEN_REDUCED_FIELD_NUMBER: _ClassVar[int]
+    FACTS_FIELD_NUMBER: _ClassVar[int]
     max_width: int
     max_height: int
     compression_quality: float
@@ -453,7 +463,13 @@ class ProcessingConfiguration(_message.Message):
     jxl: JXLOptions
     accept: str
     auto_effort: AutoEffort
-    def __init__(self, max_width: _Optional[int] = ..., max_height: _Optional[int] = ..., compression_quality: _Optional[float] = ..., scale_factor: _Optional[float] = ..., preferred_format: _Optional[_Union[OutputFormat, str]] = ..., resize_mode: _Optional[_Union[ResizeMode, str]] = ..., allow_upscale: bool = ..., gravity: _Optional[_Union[Gravity, str]] = ..., focus_point: _Optional[_Union[Point, _Mapping]] = ..., crop: _Optional[_Union[Rect, _Mapping]] = ..., background: _Optional[_Union[Color, _Mapping]] = ..., max_bytes: _Optional[int] = ..., metadata: _Optional[_Union[MetadataPolicy, str]] = ..., filters: _Optional[_Iterable[_Union[Filter, _Mapping]]] = ..., jpeg: _Optional[_Union[JPEGOptions, _Mapping]] = ..., png: _Optional[_Union[PNGOptions, _Mapping]] = ..., webp: _Optional[_Union[WebPOptions, _Mapping]] = ..., tolerate_truncation: bool = ..., pad: bool = ..., rotation: _Optional[int] = ..., flip_horizontal: bool = ..., flip_vertical: bool = ..., allow_smaller_dimensions: bool = ..., always_encode: bool = ..., tolerate_damage: bool = ..., target_similarity: _Optional[float] = ..., never_larger: bool = ..., frame_index: _Optional[int] = ..., max_frames: _Optional[int] = ..., resampling_kernel: _Optional[_Union[ResamplingKernel, str]] = ..., exact_resize: bool = ..., color_space: _Optional[_Union[ColorSpace, str]] = ..., keep_exif: bool = ..., keep_xmp: bool = ..., keep_iptc: bool = ..., keep_location: bool = ..., keep_serial_numbers: bool = ..., metadata_title: _Optional[str] = ..., metadata_copyright: _Optional[str] = ..., metadata_description: _Optional[str] = ..., resize_in_linear_light: bool = ..., avif: _Optional[_Union[AVIFOptions, _Mapping]] = ..., jxl: _Optional[_Union[JXLOptions, _Mapping]] = ..., accept: _Optional[str] = ..., auto_effort: _Optional[_Union[AutoEffort, str]] = ...) -> None: ...
+    zoom: float
+    min_width: int
+    min_height: int
+    extend_aspect_ratio: float
+    sharpen_reduced: float
+    facts: bool
+    def __init__(self, max_width: _Optional[int] = ..., max_height: _Optional[int] = ..., compression_quality: _Optional[float] = ..., scale_factor: _Optional[float] = ..., preferred_format: _Optional[_Union[OutputFormat, str]] = ..., resize_mode: _Optional[_Union[ResizeMode, str]] = ..., allow_upscale: bool = ..., gravity: _Optional[_Union[Gravity, str]] = ..., focus_point: _Optional[_Union[Point, _Mapping]] = ..., crop: _Optional[_Union[Rect, _Mapping]] = ..., background: _Optional[_Union[Color, _Mapping]] = ..., max_bytes: _Optional[int] = ..., metadata: _Optional[_Union[MetadataPolicy, str]] = ..., filters: _Optional[_Iterable[_Union[Filter, _Mapping]]] = ..., jpeg: _Optional[_Union[JPEGOptions, _Mapping]] = ..., png: _Optional[_Union[PNGOptions, _Mapping]] = ..., webp: _Optional[_Union[WebPOptions, _Mapping]] = ..., tolerate_truncation: bool = ..., pad: bool = ..., rotation: _Optional[int] = ..., flip_horizontal: bool = ..., flip_vertical: bool = ..., allow_smaller_dimensions: bool = ..., always_encode: bool = ..., tolerate_damage: bool = ..., target_similarity: _Optional[float] = ..., never_larger: bool = ..., frame_index: _Optional[int] = ..., max_frames: _Optional[int] = ..., resampling_kernel: _Optional[_Union[ResamplingKernel, str]] = ..., exact_resize: bool = ..., color_space: _Optional[_Union[ColorSpace, str]] = ..., keep_exif: bool = ..., keep_xmp: bool = ..., keep_iptc: bool = ..., keep_location: bool = ..., keep_serial_numbers: bool = ..., metadata_title: _Optional[str] = ..., metadata_copyright: _Optional[str] = ..., metadata_description: _Optional[str] = ..., resize_in_linear_light: bool = ..., avif: _Optional[_Union[AVIFOptions, _Mapping]] = ..., jxl: _Optional[_Union[JXLOptions, _Mapping]] = ..., accept: _Optional[str] = ..., auto_effort: _Optional[_Union[AutoEffort, str]] = ..., zoom: _Optional[float] = ..., min_width: _Optional[int] = ..., min_height: _Optional[int] = ..., extend_aspect_ratio: _Optional[float] = ..., sharpen_reduced: _Optional[float] = ..., facts: bool = ...) -> None: ...
 
 class Point(_message.Message):
     __slots__ = ("x", "y")
@@ -555,7 +571,7 @@ class JXLOptions(_message.Message):
     def __init__(self, lossless: bool = ..., effort: _Optional[int] = ...) -> None: ...
 
 class ProcessingReport(_message.Message):
-    __slots__ = ("input", "output", "input_bytes", "output_bytes", "timings", "peak_memory_bytes", "warnings", "cache_hit", "passthrough", "trace_id", "compression_quality", "similarity", "warning_details", "format_trials")
+    __slots__ = ("input", "output", "input_bytes", "output_bytes", "timings", "peak_memory_bytes", "warnings", "cache_hit", "passthrough", "trace_id", "compression_quality", "similarity", "warning_details", "format_trials", "facts")
     INPUT_FIELD_NUMBER: _ClassVar[int]
     OUTPUT_FIELD_NUMBER: _ClassVar[int]
     INPUT_BYTES_FIELD_NUMBER: _ClassVar[int]
@@ -570,6 +586,7 @@ class ProcessingReport(_message.Message):
     SIMILARITY_FIELD_NUMBER: _ClassVar[int]
     WARNING_DETAILS_FIELD_NUMBER: _ClassVar[int]
     FORMAT_TRIALS_FIELD_NUMBER: _ClassVar[int]
+    FACTS_FIELD_NUMBER: _ClassVar[int]
     input: ImageInfo
     output: ImageInfo
     input_bytes: int
@@ -584,7 +601,40 @@ class ProcessingReport(_message.Message):
     similarity: float
     warning_details: _containers.RepeatedCompositeFieldContainer[WarningDetail]
     format_trials: _containers.RepeatedCompositeFieldContainer[FormatTrial]
-    def __init__(self, input: _Optional[_Union[ImageInfo, _Mapping]] = ..., output: _Optional[_Union[ImageInfo, _Mapping]] = ..., input_bytes: _Optional[int] = ..., output_bytes: _Optional[int] = ..., timings: _Optional[_Union[StageTimings, _Mapping]] = ..., peak_memory_bytes: _Optional[int] = ..., warnings: _Optional[_Iterable[str]] = ..., cache_hit: bool = ..., passthrough: bool = ..., trace_id: _Optional[str] = ..., compression_quality: _Optional[float] = ..., similarity: _Optional[float] = ..., warning_details: _Optional[_Iterable[_Union[WarningDetail, _Mapping]]] = ..., format_trials: _Optional[_Iterable[_Union[FormatTrial, _Mapping]]] = ...) -> None: ...
+    facts: ImageFacts
+    def __init__(self, input: _Optional[_Union[ImageInfo, _Mapping]] = ..., output: _Optional[_Union[ImageInfo, _Mapping]] = ..., input_bytes: _Optional[int] = ..., output_bytes: _Optional[int] = ..., timings: _Optional[_Union[StageTimings, _Mapping]] = ..., peak_memory_bytes: _Optional[int] = ..., warnings: _Optional[_Iterable[str]] = ..., cache_hit: bool = ..., passthrough: bool = ..., trace_id: _Optional[str] = ..., compression_quality: _Optional[float] = ..., similarity: _Optional[float] = ..., warning_details: _Optional[_Iterable[_Union[WarningDetail, _Mapping]]] = ..., format_trials: _Optional[_Iterable[_Union[FormatTrial, _Mapping]]] = ..., facts: _Optional[_Union[ImageFacts, _Mapping]] = ...) -> None: ...
+
+class ImageFacts(_message.Message):
+    __slots__ = ("thumb_hash", "blur_hash", "detailed_blur_hash", "mean_color", "dominant_colors", "perceptual_hash", "difference_hash", "is_opaque", "is_gray", "is_photographic")
+    THUMB_HASH_FIELD_NUMBER: _ClassVar[int]
+    BLUR_HASH_FIELD_NUMBER: _ClassVar[int]
+    DETAILED_BLUR_HASH_FIELD_NUMBER: _ClassVar[int]
+    MEAN_COLOR_FIELD_NUMBER: _ClassVar[int]
+    DOMINANT_COLORS_FIELD_NUMBER: _ClassVar[int]
+    PERCEPTUAL_HASH_FIELD_NUMBER: _ClassVar[int]
+    DIFFERENCE_HASH_FIELD_NUMBER: _ClassVar[int]
+    IS_OPAQUE_FIELD_NUMBER: _ClassVar[int]
+    IS_GRAY_FIELD_NUMBER: _ClassVar[int]
+    IS_PHOTOGRAPHIC_FIELD_NUMBER: _ClassVar[int]
+    thumb_hash: bytes
+    blur_hash: str
+    detailed_blur_hash: str
+    mean_color: Color
+    dominant_colors: _containers.RepeatedCompositeFieldContainer[DominantColor]
+    perceptual_hash: int
+    difference_hash: int
+    is_opaque: bool
+    is_gray: bool
+    is_photographic: bool
+    def __init__(self, thumb_hash: _Optional[bytes] = ..., blur_hash: _Optional[str] = ..., detailed_blur_hash: _Optional[str] = ..., mean_color: _Optional[_Union[Color, _Mapping]] = ..., dominant_colors: _Optional[_Iterable[_Union[DominantColor, _Mapping]]] = ..., perceptual_hash: _Optional[int] = ..., difference_hash: _Optional[int] = ..., is_opaque: bool = ..., is_gray: bool = ..., is_photographic: bool = ...) -> None: ...
+
+class DominantColor(_message.Message):
+    __slots__ = ("color", "share")
+    COLOR_FIELD_NUMBER: _ClassVar[int]
+    SHARE_FIELD_NUMBER: _ClassVar[int]
+    color: Color
+    share: float
+    def __init__(self, color: _Optional[_Union[Color, _Mapping]] = ..., share: _Optional[float] = ...) -> None: ...
 
 class FormatTrial(_message.Message):
     __slots__ = ("format", "estimated_bytes", "compression_quality")
