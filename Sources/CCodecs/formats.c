@@ -11,6 +11,7 @@
 #include "jxl/jxl_format.h"
 #include "png/png_format.h"
 #include "psd/psd_format.h"
+#include "raw/raw_format.h"
 #include "simple/simple_formats.h"
 #include "tiff/tiff_format.h"
 #include "webp/webp_format.h"
@@ -224,6 +225,18 @@ static const format_row rows[] = {
         .sniff = ccodecs_is_tga,
         .create_decoder = ccodecs_tga_decoder_create,
     },
+    {
+        .format = CCODECS_FORMAT_RAW,
+        .name = "raw",
+        .encoder =
+            {
+                .create = ccodecs_raw_encoder_create,
+                .estimate = ccodecs_raw_encoder_estimate,
+                .largest = ccodecs_raw_encoder_max_bytes,
+                .pixels = PIXELS(GRAY8) | PIXELS(RGB8),
+                .max_side = 65500,
+            },
+    },
 };
 
 enum { ROW_COUNT = sizeof rows / sizeof *rows };
@@ -318,7 +331,8 @@ static bool are_valid(const ccodecs_encode_options *options) {
          options->metadata.xmp_count <= CCODECS_MAX_XMP_BYTES &&
          options->metadata.iptc_count <= CCODECS_MAX_IPTC_BYTES && ccodecs_png_options_are_valid(&options->png) &&
          ccodecs_webp_options_are_valid(&options->webp) && options->avif.effort <= 9 && options->jxl.effort >= 1 &&
-         options->jxl.effort <= 9 && ccodecs_gif_options_are_valid(&options->gif);
+         options->jxl.effort <= 9 && ccodecs_gif_options_are_valid(&options->gif) &&
+         ccodecs_raw_options_are_valid(&options->raw);
 }
 
 static ccodecs_status check(const encoder_row *encoder, const ccodecs_encode_options *options) {

@@ -26,6 +26,8 @@ package struct EncoderOptions: Sendable, Hashable {
   package var avif = AVIFOptions()
   /// JPEG XL options; ignored for other formats.
   package var jxl = JXLOptions()
+  /// Options of raw results; ignored for other formats.
+  package var tensor = TensorOptions()
   /// GIF options; ignored for other formats.
   package var gif = GIFOptions()
   /// Whether to encode a lossy WebP with less memory.
@@ -76,7 +78,7 @@ package struct EncoderOptions: Sendable, Hashable {
     return ccodecs_encode_options(
       format: format.handle, width: width, height: height, pixels: pixels, subsampling: subsampling.handle,
       quality: quality, jpeg: jpeg, png: png, webp: webp, avif: avif, jxl: jxl, gif: gif.handle,
-      metadata: ccodecs_metadata(), has_frames: hasFrames, spill: CodecLimits(spill: spill).handle)
+      raw: tensor.handle, metadata: ccodecs_metadata(), has_frames: hasFrames, spill: CodecLimits(spill: spill).handle)
   }
 
   /// Returns an upper bound of the bytes that an encoder charges to the budget.

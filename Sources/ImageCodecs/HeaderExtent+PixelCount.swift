@@ -33,7 +33,7 @@ extension HeaderExtent {
       let height = bytes.littleEndian(at: 22, byteCount: 4).map { Int(Int32(truncatingIfNeeded: $0)) }
       return (bytes.littleEndian(at: 18, byteCount: 4), height)
     case .avif, .heic: return sizeOfHEIF(bytes)
-    case .pnm, .hdr, .tiff, .jxl, .jpeg2000, .ico: return nil
+    case .pnm, .hdr, .tiff, .jxl, .jpeg2000, .ico, .raw: return nil
     }
   }
 

@@ -7,6 +7,8 @@ internal import CCodecs
 package enum ImageFormat: String, Sendable, Hashable, CaseIterable {
   case jpeg, png, webp, gif, bmp, tga, psd, pnm, hdr
   case tiff, avif, heic, jxl, jpeg2000, ico, qoi
+  /// The elements of a tensor, without a header; only a result.
+  case raw
 
   /// The number of bytes at the start of a file that are enough to detect any format.
   package static let sniffByteCount = Int(CCODECS_SNIFF_BYTES)
@@ -57,7 +59,7 @@ extension ImageFormat {
 
   /// A group of fields in `EncoderOptions` that applies to one format only.
   package enum OptionGroup: Sendable, Hashable {
-    case jpeg, png, webp, avif, jxl
+    case jpeg, png, webp, avif, jxl, tensor
   }
 
   /// The results that keep the format of their image if none is requested.
@@ -83,6 +85,8 @@ extension ImageFormat {
     package var decodingByteCounts = (fixed: 0, pixel: 0)
     /// About the size in bytes of a result of few pixels, without metadata.
     package var fixedByteCount = 64
+    /// Whether results are files that programs show and recognize.
+    package var isImageFile = true
     /// Whether the encoder writes color profiles.
     package var containsProfiles = true
     /// Whether a result may fall back to JPEG or PNG when this encoder needs too much memory.
@@ -150,6 +154,12 @@ extension ImageFormat {
     case .jpeg2000: Traits(handle: CCODECS_FORMAT_JPEG2000)
     case .ico: Traits(handle: CCODECS_FORMAT_ICO)
     case .qoi: Traits(handle: CCODECS_FORMAT_QOI)
+    case .raw:
+      Traits(
+        handle: CCODECS_FORMAT_RAW,
+        output: Output(
+          fileExtension: "raw", sizeCurve: nil, optionGroup: .tensor, keeping: .never, isImageFile: false,
+          containsProfiles: false))
     }
   }
 }

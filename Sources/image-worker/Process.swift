@@ -14,8 +14,8 @@ struct Process: AsyncParsableCommand {
         image-worker process *.jpg --preset thumbnail --out small/
         cat photo.jpg | image-worker process - --format webp --out - > photo.webp
 
-      --out names a file if there is one result and its name ends with .jpg, .png, .webp, .avif, .jxl or .gif, which is then \
-      its format. Otherwise it names a directory, for results under their inputs' names with the extension of their \
+      --out names a file if there is one result and its name ends with .jpg, .png, .webp, .avif, .jxl, .gif or .raw, which is \
+      then its format. Otherwise it names a directory, for results under their inputs' names with the extension of their \
       format. \
       With --out -, the result goes to standard output and the report to standard error.
 

@@ -41,15 +41,15 @@ def wheel(tools, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def python(wheel):
-    """The interpreter of an environment that has only the wheel, what it requires, and pytest."""
+    """The interpreter of an environment that has only the wheel, what it requires with arrays, and pytest."""
     clean = BUILD / "clean"
     [metadata] = [name for name in zipfile.ZipFile(wheel).namelist() if name.endswith("/METADATA")]
-    required = "".join(re.findall(r"^Requires-.*\n", zipfile.ZipFile(wheel).read(metadata).decode(), re.M))
+    required = "".join(re.findall(r"^(?:Requires|Provides)-.*\n", zipfile.ZipFile(wheel).read(metadata).decode(), re.M))
     mark = clean / "required.txt"
     if not mark.exists() or mark.read_text() != required:
         shutil.rmtree(clean, ignore_errors=True)
         run(sys.executable, "-m", "venv", clean)
-        run(clean / "bin/pip", "install", "--quiet", wheel, "pytest==9.0.3")
+        run(clean / "bin/pip", "install", "--quiet", f"{wheel}[tensors]", "pytest==9.0.3")
         mark.write_text(required)
     run(clean / "bin/pip", "install", "--quiet", "--no-deps", "--force-reinstall", wheel)
     run(clean / "bin/pip", "check")

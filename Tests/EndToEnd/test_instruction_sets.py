@@ -43,6 +43,10 @@ CONFIGURATIONS = {
                 "--filter", "blur=0.7", "--filter", "sepia=0.4", "--filter", "sharpen=0.5"],
     "damage": ["--max-width", "100", "--format", "png", "--tolerate-damage", "--tolerate-truncation"],
     "palette": ["--max-width", "60", "--format", "png", "--palette-colors", "32"],
+    "tensor": ["--max-width", "61", "--format", "raw", "--tensor-type", "f16", "--tensor-layout", "chw", "--tensor-normalization",
+               "imagenet"],
+    "tensor-interleaved": ["--max-width", "67", "--format", "raw", "--tensor-type", "bf16", "--tensor-normalization", "clip",
+                           "--tensor-channels", "bgr"],
     "similarity": ["--max-width", "80", "--format", "jpeg", "--target-similarity", "75"],
 }
 if is_built_in("avif"):

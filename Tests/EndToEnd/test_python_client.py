@@ -46,8 +46,9 @@ def test_the_examples_of_the_readme_run(python, worker, tmp_path):
         outputs.append(run(python, "-c", program, cwd=tmp_path, env=environment()))
     assert outputs[0].startswith("jpeg 240 160 ") and outputs[1].startswith("large 240\nicon 64\nwebp 240 [")
     assert outputs[2] == "" and sorted(path.name for path in (tmp_path / "small").iterdir()) == ["a.jpg", "b.jpg"]
-    assert sorted(outputs[3].splitlines()) == ["240 64", "a.jpg 240", "b.jpg 240"]
-    assert outputs[4] == "UNKNOWN_FORMAT\n"
+    assert outputs[3] == "(3, 224, 224) float16\n(2, 3, 48, 64) (None, None) ((0, 2, 64, 43), (0, 2, 64, 43))\n"
+    assert sorted(outputs[4].splitlines()) == ["240 64", "a.jpg 240", "b.jpg 240"]
+    assert outputs[5] == "UNKNOWN_FORMAT\n"
 
 
 CALLER = """

@@ -191,7 +191,9 @@ struct FormatChoiceTests {
     #expect(try AcceptedFormats(text: text, field: "accept").fieldValue == .word(formats))
   }
 
-  @Test("a name that is no format is an error that names the field", arguments: ["bmp", "webp,auto", "original"])
+  @Test(
+    "a name that is no format is an error that names the field",
+    arguments: ["bmp", "webp,auto", "original", "webp,raw"])
   func rejects(text: String) throws {
     let error = #expect(throws: FieldError.self) { try AcceptedFormats(text: text, field: "accept") }
     #expect(error?.field == "accept" && error?.message.contains("webp") ?? false)

@@ -5,8 +5,10 @@ import TestSupport
 import Testing
 import Tracing
 
-/// The formats that this build can encode.
-private let outputFormats = OutputFormat.allCases.filter { ImageFormat(rawValue: $0.rawValue)?.isEncodable ?? false }
+/// The formats of image files that this build can encode.
+private let outputFormats = OutputFormat.allCases.filter {
+  ImageFormat(rawValue: $0.rawValue)?.isEncodable ?? false && $0 != .raw
+}
 
 @Suite("Pipeline")
 struct PipelineTests {
@@ -148,7 +150,7 @@ struct PipelineTests {
 
   @Test("the plan's working set is never below the image's memory", arguments: Fixture.names)
   func estimateHolds(name: String) throws {
-    for format in outputFormats {
+    for format in outputFormats + [.raw] {
       let configuration = ProcessingConfiguration(maxWidth: 50, compressionQuality: 0.8, preferredFormat: format)
       var reader = ImageReader(limits: ImageLimits())
       let bytes = Fixture.bytes(name)

@@ -23,6 +23,11 @@ struct WorkingSetTests {
     framed.pad = true
     framed.rotation = 90
     all.append(framed)
+    for layout in [TensorOptions.Layout.hwc, .chw] {
+      framed.preferredFormat = .raw
+      framed.tensor = TensorOptions(elementType: .f32, layout: layout)
+      all.append(framed)
+    }
     return all
   }()
 

@@ -50,7 +50,7 @@ struct NamedResultTests {
   @Test("a file that cannot be the result is a usage error and is not written")
   func refused() async throws {
     for (arguments, words) in [
-      (["--out", scratch.path("a.bmp")], [".jpg, .png, .webp, .avif, .jxl or .gif"]),
+      (["--out", scratch.path("a.bmp")], [".jpg, .png, .webp, .avif, .jxl, .gif or .raw"]),
       (["--out", scratch.path("a.jpg"), "--format", "webp"], ["--out is", "--format is webp"]),
       ([photo, "--out", scratch.path("a.jpg")], ["several results"]),
       (["--out", "-", "--rendition", "a: --pad"], ["several results"]),

@@ -28,6 +28,7 @@ struct ConfigurationFieldsTests {
     case number(Double)
     case text(String)
     case numbers([String: Double])
+    case list([Double])
 
     var json: Any {
       switch self {
@@ -36,6 +37,7 @@ struct ConfigurationFieldsTests {
       case .number(let value): value
       case .text(let value): value
       case .numbers(let value): value
+      case .list(let value): value
       }
     }
   }
@@ -49,6 +51,8 @@ struct ConfigurationFieldsTests {
     "accept": [.text("jpeg,png"), .text("webp")],
     "rotation": [.integer(90), .integer(180)],
     "png.palette_colors": [.integer(2), .integer(3)],
+    "tensor.mean": [.list([0.25]), .list([0.5, 0.25, -1])],
+    "tensor.standard_deviation": [.list([0.25]), .list([0.5, 0.25, 1])],
     "filters.name": [.text("blur"), .text("sharpen")],
     "filters.parameters": [.numbers(["radius": 1]), .numbers(["radius": 2])],
   ]
@@ -214,6 +218,7 @@ struct ConfigurationFieldsTests {
     check(JPEGOptions())
     check(PNGOptions())
     check(WebPOptions())
+    check(TensorOptions())
     check(Color())
     check(Point())
     check(Crop())
@@ -234,5 +239,9 @@ struct ConfigurationFieldsTests {
     check(Crop.Unit.self, "RectUnit")
     check(ChromaSubsampling.self, "ChromaSubsampling")
     check(PNGFilter.self, "PNGFilter")
+    check(TensorOptions.ElementType.self, "TensorElementType")
+    check(TensorOptions.Layout.self, "TensorLayout")
+    check(TensorOptions.Channels.self, "TensorChannels")
+    check(TensorOptions.Normalization.self, "TensorNormalization")
   }
 }

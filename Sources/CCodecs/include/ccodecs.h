@@ -109,6 +109,8 @@ typedef enum ccodecs_format {
   // Recognized only so that an error can name them; there is no decoder.
   CCODECS_FORMAT_JPEG2000,
   CCODECS_FORMAT_QOI,
+  // Only written.
+  CCODECS_FORMAT_RAW, ///< The samples of a tensor without a header; see ccodecs_raw_options.
   CCODECS_FORMAT_END, ///< Not a format: the number of formats.
 } ccodecs_format;
 
@@ -550,9 +552,37 @@ typedef struct ccodecs_gif_options {
   bool is_spooled;      ///< Write nothing before finish, as APNG and WebP do. Only with has_frames.
 } ccodecs_gif_options;
 
+/// The type of an element of a raw result; all of them are little-endian.
+typedef enum ccodecs_raw_element {
+  CCODECS_RAW_U8 = 0,
+  CCODECS_RAW_F16 = 1,  ///< IEEE 754 binary16.
+  CCODECS_RAW_BF16 = 2, ///< The upper half of IEEE 754 binary32.
+  CCODECS_RAW_F32 = 3,  ///< IEEE 754 binary32.
+} ccodecs_raw_element;
+
+/// The channels of a raw result.
+typedef enum ccodecs_raw_channels {
+  CCODECS_RAW_RGB = 0,
+  CCODECS_RAW_BGR = 1,
+  CCODECS_RAW_GRAY = 2, ///< (19595 red + 38470 green + 7471 blue + 32768) / 65536, rounded down.
+} ccodecs_raw_channels;
+
+/// Options of raw results.
+///
+/// An element is sample * scales[c] + offsets[c] for the result's channel c: in single precision, where the product is
+/// rounded before the sum, and then rounded to the nearest value of its type, or to the even one of two. An element of
+/// 8 bits is the sample.
+typedef struct ccodecs_raw_options {
+  ccodecs_raw_element element;
+  ccodecs_raw_channels channels;
+  bool is_planar; ///< One plane after another, not one pixel. Buffers the result if it has several channels.
+  float scales[3];
+  float offsets[3];
+} ccodecs_raw_options;
+
 /// Options for ccodecs_encoder_create.
 typedef struct ccodecs_encode_options {
-  ccodecs_format format;           ///< CCODECS_FORMAT_JPEG, _PNG, _WEBP, _GIF, or _AVIF and _JXL if built in.
+  ccodecs_format format;           ///< CCODECS_FORMAT_JPEG, _PNG, _WEBP, _GIF, _RAW, or _AVIF and _JXL if built in.
   uint32_t width;                  ///< In pixels, from 1 to the maximum of the format.
   uint32_t height;                 ///< In pixels, with the same limits.
   ccodecs_pixels pixels;           ///< See ccodecs_format_takes.
@@ -564,6 +594,7 @@ typedef struct ccodecs_encode_options {
   ccodecs_avif_options avif;
   ccodecs_jxl_options jxl;
   ccodecs_gif_options gif;
+  ccodecs_raw_options raw;
   ccodecs_metadata metadata; ///< To embed; borrowed for create.
   /// Allow any number of frames; PNG, WebP and GIF only. A PNG or WebP is then not written before finish, and
   /// compressed frames are spooled as `spill` specifies. A result with one frame is a still image all the same.

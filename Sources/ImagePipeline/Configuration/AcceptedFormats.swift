@@ -4,7 +4,7 @@ package import ImageCodecs
 /// A set of formats that the receiver of a result accepts.
 package struct AcceptedFormats: Sendable, Hashable {
   /// The formats that results can have, in the order in which they are listed.
-  static let all = ImageFormat.allCases.filter { $0.traits.output != nil }
+  static let all = ImageFormat.allCases.filter { $0.traits.output?.isImageFile ?? false }
   /// The maximum number of characters of an unknown name that an error shows.
   private static let maxShownCount = 64
   /// The formats that every receiver of images accepts.
@@ -31,7 +31,7 @@ package struct AcceptedFormats: Sendable, Hashable {
     if name == "*/*" || name == "image/*" || name == "*" { return basic }
     let short = name.hasPrefix("image/") ? String(name.dropFirst("image/".count)) : name
     let format = OutputFormat(rawValue: short) ?? OutputFormat.synonyms[short]
-    if let format = format?.imageFormat { return [format] }
+    if let format = format?.imageFormat, all.contains(format) { return [format] }
     return name.contains("/") ? [] : nil
   }
 }

@@ -25,6 +25,7 @@ extension EncoderOptions {
       savesMemory = width * height > Self.quickWebPPixelCount
     case .avif: avif = configuration.avif ?? AVIFOptions()
     case .jxl: jxl = configuration.jxl ?? JXLOptions()
+    case .tensor: tensor = configuration.tensor ?? TensorOptions()
     case nil: break
     }
   }
@@ -38,7 +39,7 @@ extension EncoderOptions {
     case .jxl: jxl.effort = configuration.jxl?.effort ?? (isLow ? 1 : 7)
     case .webp: webp.method = configuration.webp?.method ?? (isLow ? 2 : 6)
     case .png: png.compressionLevel = configuration.png?.compressionLevel ?? (isLow ? 2 : 9)
-    case .jpeg, nil: break
+    case .jpeg, .tensor, nil: break
     }
   }
 }

@@ -15,6 +15,8 @@ package enum OutputFormat: String, Sendable, Hashable, FieldChoice {
   case jxl
   /// The accepted format that makes the smallest result, chosen once the rows are known; see `FormatChoice`.
   case auto
+  /// The elements of a tensor, without a header.
+  case raw
 
   /// Other accepted spellings.
   package static let synonyms: [String: OutputFormat] = ["jpg": .jpeg]
@@ -29,6 +31,7 @@ package enum OutputFormat: String, Sendable, Hashable, FieldChoice {
     case .avif: .avif
     case .gif: .gif
     case .jxl: .jxl
+    case .raw: .raw
     }
   }
 }

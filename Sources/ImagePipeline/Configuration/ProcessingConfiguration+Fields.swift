@@ -11,7 +11,7 @@ extension ProcessingConfiguration: FieldRecord {
   /// The fields that apply to one format only.
   package static let formats: [Field<ProcessingConfiguration>] = [
     Field(group: "jpeg", \.jpeg), Field(group: "png", \.png), Field(group: "webp", \.webp),
-    Field(group: "avif", \.avif), Field(group: "jxl", \.jxl),
+    Field(group: "avif", \.avif), Field(group: "jxl", \.jxl), Field(group: "tensor", \.tensor),
   ]
 
   /// The fields for the size of the result and the visible part of the image.
@@ -120,7 +120,8 @@ extension ProcessingConfiguration: FieldRecord {
     Field(
       "preferred_format", \.preferredFormat,
       option: OptionText(
-        "format", "format", "Set the format of the result; auto chooses the smallest. Default: original.")),
+        "format", "format",
+        "Set the format of the result; auto chooses the smallest, raw is a tensor. Default: original.")),
     Field(
       "accept", \.accept,
       option: OptionText(
@@ -222,6 +223,7 @@ extension ProcessingConfiguration: FieldRecord {
     }
     try validateBounds()
     try validateFilters()
+    if preferredFormat == .raw { try validateTensor() }
   }
 
   /// Checks the names and parameters of the filters.

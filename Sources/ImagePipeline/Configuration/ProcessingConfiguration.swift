@@ -204,6 +204,8 @@ package struct ProcessingConfiguration: Sendable, Hashable {
   package var avif: AVIFOptions?
   /// Options for JPEG XL results; ignored for other formats.
   package var jxl: JXLOptions?
+  /// Options for raw results; ignored for other formats.
+  package var tensor: TensorOptions?
 
   package init(
     maxWidth: Int? = nil, maxHeight: Int? = nil, compressionQuality: Double? = nil, scaleFactor: Double? = nil,
@@ -221,7 +223,7 @@ package struct ProcessingConfiguration: Sendable, Hashable {
     zoom: Double? = nil, minWidth: Int? = nil, minHeight: Int? = nil, extendAspectRatio: Double? = nil,
     sharpenReduced: Double? = nil, facts: Bool? = nil,
     jpeg: JPEGOptions? = nil, png: PNGOptions? = nil, webp: WebPOptions? = nil,
-    avif: AVIFOptions? = nil, jxl: JXLOptions? = nil
+    avif: AVIFOptions? = nil, jxl: JXLOptions? = nil, tensor: TensorOptions? = nil
   ) {
     self.maxWidth = maxWidth
     self.maxHeight = maxHeight
@@ -274,5 +276,6 @@ package struct ProcessingConfiguration: Sendable, Hashable {
     self.webp = webp
     self.avif = avif
     self.jxl = jxl
+    self.tensor = tensor
   }
 }

@@ -2,7 +2,7 @@ internal import ImageCodecs
 
 /// The properties of an image, with its size as displayed.
 package struct ImageInfo: Sendable, Hashable {
-  /// `jpeg`, `png`, `webp`, `gif`, `bmp`, `tga`, `psd`, `pnm`, `hdr`, `ico`, `tiff`, `avif`, `heic` or `jxl`; empty for a
+  /// `jpeg`, `png`, `webp`, `gif`, `bmp`, `tga`, `psd`, `pnm`, `hdr`, `ico`, `tiff`, `avif`, `heic`, `jxl` or `raw`; empty for a
   /// planned result whose format its rows decide.
   package var format: String
   /// Size as displayed, after orientation.
@@ -23,10 +23,13 @@ package struct ImageInfo: Sendable, Hashable {
   package var playCount: Int?
   /// `srgb`, `display_p3`, `hdr` (PQ or HLG), or `other` for the colors of any other profile.
   package var gamut: String
+  /// The layout of a raw result; `nil` for other images.
+  package var tensor: TensorInfo?
 
   package init(
     format: String, size: PixelSize, orientation: Int, hasAlpha: Bool, bitDepth: Int, colorSpace: String,
-    frameCount: Int, duration: Duration? = nil, playCount: Int? = nil, gamut: String = "srgb"
+    frameCount: Int, duration: Duration? = nil, playCount: Int? = nil, gamut: String = "srgb",
+    tensor: TensorInfo? = nil
   ) {
     self.format = format
     self.size = size
@@ -38,6 +41,7 @@ package struct ImageInfo: Sendable, Hashable {
     self.duration = duration
     self.playCount = playCount
     self.gamut = gamut
+    self.tensor = tensor
   }
 
   /// Whether the format is one of those above.
@@ -68,8 +72,9 @@ package struct ImageInfo: Sendable, Hashable {
     size = plan.outputSize
     orientation = Orientation.up.rawValue
     hasAlpha = plan.encoder.pixelFormat.hasAlpha
-    bitDepth = 8
-    let isGray = plan.encoder.pixelFormat == .gray8
+    tensor = TensorInfo(plan)
+    bitDepth = 8 * (tensor?.element.byteCount ?? 1)
+    let isGray = tensor.map { $0.channels == .gray } ?? (plan.encoder.pixelFormat == .gray8)
     colorSpace = (isGray ? ImageHeader.ColorSpace.gray : .rgb).rawValue
     gamut = plan.color.gamut.name
     (frameCount, duration, playCount) = (plan.frames.isAnimation ? 0 : 1, nil, nil)

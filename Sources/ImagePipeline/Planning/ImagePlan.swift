@@ -130,6 +130,6 @@ struct PlanDraft {
     if configuration.resampling(framing) != .stored || configuration.resamplingKernel == .nearest { return 8 }
     return Geometry.decodeScale(
       window: framing.window.pixelSize, target: framing.imageSize, scales: scales,
-      residual: isPreview ? 1 : Plan.minResidual(quality: configuration.compressionQuality ?? 1))
+      residual: isPreview ? 1 : Plan.minResidual(quality: configuration.rowQuality))
   }
 }

@@ -129,7 +129,7 @@ package struct Plan: Sendable, Hashable {
     resampling = configuration.resampling(framing)
     toleratesTruncation = configuration.tolerateTruncation ?? false
     toleratesDamage = configuration.tolerateDamage ?? false
-    hidesBlocks = framing.reduction >= Self.minHidingReduction(quality: configuration.compressionQuality ?? 1)
+    hidesBlocks = framing.reduction >= Self.minHidingReduction(quality: configuration.rowQuality)
     keepsCopyright = configuration.metadata == .keepCopyright
     let sharpening = try Filter.resolve(configuration.sharpening(reduction: framing.reduction))
     filters = FilterChain(try sharpening + Filter.resolve(configuration.filters ?? []))
@@ -161,8 +161,12 @@ package struct Plan: Sendable, Hashable {
     background = attachments.converted(configuration.background ?? .white, to: profile)
     options.hasFrames = frames.isAnimation
     options.spill = frames.isAnimation ? spill : nil
-    neverLarger = NeverLarger(
-      configuration, inputFormat: header.format, inputSize: input.size, framing: framing, encoder: options)
+    let isCompressed = options.format != .raw
+    neverLarger =
+      !isCompressed
+      ? nil
+      : NeverLarger(
+        configuration, inputFormat: header.format, inputSize: input.size, framing: framing, encoder: options)
     byteLimit = ByteLimit(configuration, encoder: options, neverLarger: neverLarger, choice: choice)
     options.gif.isSpooled = options.hasFrames && byteLimit != nil
     encoder = options
@@ -179,7 +183,7 @@ package struct Plan: Sendable, Hashable {
       : header.colorSpace.isCMYK && header.profileByteCount > 0
         ? .cmyk8 : header.is16Bit ? filterFormat.deep : filterFormat
     sizeRemedy =
-      neverLarger == nil
+      neverLarger == nil && isCompressed
       ? NeverLarger.remedy(configuration, inputFormat: header.format, encoder: encoderOptions) : nil
     conversionByteCount = color.conversionByteCount(header)
     workingSetByteCount = decodeByteCount + (try stagesByteCount(header: header))

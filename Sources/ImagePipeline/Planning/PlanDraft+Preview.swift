@@ -24,6 +24,7 @@ extension PlanDraft {
     (preview.exactResize, preview.resizeInLinearLight) = (nil, nil)
     (preview.maxFrames, preview.frameIndex) = (nil, nil)  // the frame is selected
     (preview.jpeg, preview.png, preview.webp, preview.avif, preview.jxl) = (nil, nil, nil, nil, nil)
+    preview.tensor = nil
     return PlanDraft(
       preview, orientation: orientation, framing: framing.scaled(by: factor), isPreview: true)
   }

@@ -108,6 +108,7 @@ export class Controls {
 function isInUse(format, { effective, image, contract }) {
   const field = contract.fields.find((known) => known.name === "preferred_format");
   const word = contract.word(field?.typeName, effective.preferred_format ?? "");
+  if (format === "tensor") return word === "raw";
   return word === format || word === "auto" || (word === "original" || word === "") && image?.info.format === format;
 }
 

@@ -16,7 +16,7 @@ const groups = [
   { title: "More", pattern: /./, isClosed: true },
 ];
 
-const acronyms = { jpeg: "JPEG", png: "PNG", webp: "WebP", avif: "AVIF", gif: "GIF", jxl: "JPEG XL", heic: "HEIC" };
+const acronyms = { jpeg: "JPEG", png: "PNG", webp: "WebP", avif: "AVIF", gif: "GIF", jxl: "JPEG XL", heic: "HEIC", raw: "RAW", hwc: "HWC", chw: "CHW" };
 
 /** A name of the contract for people: "max_width" becomes "Max width". */
 export function label(name) {
@@ -59,12 +59,12 @@ export class Contract {
   /** Whether the field is a message whose fields are set one by one. */
   isOptions(field) {
     const fields = this.fieldsOf(field.typeName);
-    return field.type === "message" && !field.isRepeated && fields.length > 0 && fields.every((inner) => inner.isOptional);
+    return field.type === "message" && !field.isRepeated && fields.length > 0 && fields.every((inner) => inner.isOptional || inner.isRepeated);
   }
 
   /** What kind of value a message is, by its fields. */
   shape(field) {
-    if (field.type !== "message") return field.type;
+    if (field.type !== "message") return field.isRepeated ? "json" : field.type;
     const names = new Set(this.fieldsOf(field.typeName).map((inner) => inner.name));
     const has = (...wanted) => wanted.every((name) => names.has(name));
     if (field.isRepeated) return has("name", "intensity", "parameters") ? "filters" : "json";

@@ -63,7 +63,16 @@ extension ImageInfo {
       duration: wire.hasDuration
         ? .seconds(min(max(0, wire.duration.seconds), 1 << 40)) + .nanoseconds(Int64(max(0, wire.duration.nanos)))
         : nil,
-      playCount: wire.hasPlayCount ? Int(wire.playCount) : nil, gamut: wire.gamut)
+      playCount: wire.hasPlayCount ? Int(wire.playCount) : nil, gamut: wire.gamut,
+      tensor: wire.hasTensor ? TensorInfo(wire.tensor) : nil)
+  }
+}
+
+extension TensorInfo {
+  /// Creates the layout that a file or another process has; `nil` if it is not that of a result.
+  fileprivate init?(_ wire: Imageworker_V1_TensorInfo) {
+    guard let value = try? MessageReader.value(of: wire) else { return nil }
+    self.init(value)
   }
 }
 

@@ -18,6 +18,16 @@ extension Imageworker_V1_ImageInfo {
     if let duration = info.duration { self.duration = Google_Protobuf_Duration(duration) }
     if let count = info.playCount { playCount = UInt32(clamping: count) }
     gamut = info.gamut
+    if let tensor = info.tensor { self.tensor = Imageworker_V1_TensorInfo(tensor) }
+  }
+}
+
+extension Imageworker_V1_TensorInfo {
+  fileprivate init(_ info: TensorInfo) {
+    let bytes = MessageWriter.bytes(of: info.fieldValue, type: Self.protoMessageName)
+    do { self = try Self(serializedBytes: bytes) } catch {
+      preconditionFailure("the layout of a tensor does not match the wire contract: \(error)")
+    }
   }
 }
 

@@ -6,13 +6,16 @@ internal import SystemPackage
 enum LocalFormats {
   /// The extensions of image files, in lower case.
   private static let extensions = Set(
-    ImageFormat.allCases.map(\.rawValue)
+    ImageFormat.allCases.filter { $0 != .raw }.map(\.rawValue)
       + ["jpg", "jpe", "jfif", "apng", "dib", "tif", "heif", "hif", "pbm", "pgm", "ppm", "pam", "jp2", "j2k", "cur"])
 
   /// Whether a file's name is that of an image.
   static func isImageName(_ path: FilePath) -> Bool {
     path.extension.map { extensions.contains($0.lowercased()) } ?? false
   }
+
+  /// Whether a file's name is that of a result.
+  static func isResultName(_ path: FilePath) -> Bool { isImageName(path) || outputFormat(of: path) == .raw }
 
   /// The format that a result's name requests; `nil` for one that results cannot have.
   static func outputFormat(of path: FilePath) -> OutputFormat? {

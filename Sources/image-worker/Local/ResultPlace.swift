@@ -17,15 +17,15 @@ enum ResultPlace: Sendable {
     let path = FilePath(out)
     if out == StandardInput.name {
       self = .standardOutput
-    } else if out.hasSuffix("/") || FileSystem.kind(of: path) == .directory || !LocalFormats.isImageName(path) {
+    } else if out.hasSuffix("/") || FileSystem.kind(of: path) == .directory || !LocalFormats.isResultName(path) {
       self = .directory(path)
       return
     } else if let format = LocalFormats.outputFormat(of: path) {
       self = .file(path, format)
     } else {
       throw ValidationError(
-        "--out is \(out); results cannot have this format. Name a file that ends with .jpg, .png, .webp, .avif, .jxl or "
-          + ".gif, or a directory.")
+        "--out is \(out); results cannot have this format. Name a file that ends with .jpg, .png, .webp, .avif, .jxl, "
+          + ".gif or .raw, or a directory.")
     }
     if !isSingle { throw ValidationError("--out is \(out), and there are several results; name a directory.") }
   }

@@ -10,14 +10,15 @@ from ._errors import (
     OverloadedError, UnavailableError)
 from ._generated.fields import Fields
 from ._generated.image_worker_pb2 import (
-    ImageInfo, InspectImageResponse, Preset, ProcessingReport, WarningCode, WarningDetail)
+    ImageInfo, InspectImageResponse, Preset, ProcessingReport, TensorInfo, WarningCode, WarningDetail)
 from ._options import TLS, RetryPolicy
 from ._results import Result
 from ._sources import Source
 from ._sync import Client
+from ._tensors import TensorBatch
 
 __all__ = [
     "TLS", "AsyncClient", "AuthenticationError", "BatchResult", "Client", "DeadlineError", "Fields", "ImageError",
     "ImageInfo", "ImageWorkerError", "InspectImageResponse", "InvalidRequestError", "Item", "LimitExceededError",
-    "OverloadedError", "Preset", "ProcessingReport", "Result", "RetryPolicy", "Source", "UnavailableError",
-    "WarningCode", "WarningDetail"]
+    "OverloadedError", "Preset", "ProcessingReport", "Result", "RetryPolicy", "Source", "TensorBatch", "TensorInfo",
+    "UnavailableError", "WarningCode", "WarningDetail"]

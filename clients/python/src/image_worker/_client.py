@@ -21,9 +21,12 @@ from ._requests import configuration, renditions as renditions_of
 from ._results import Collector, Intake, Part, Result
 from ._sources import CHUNK_BYTES, WHOLE_BYTES, Reader, Source, SourceError, Upload
 from ._stall import StallTimer
+from ._tensors import (
+    Channels, DType, Layout, Mode, Normalization, Stack, TensorBatch, array_of, shape_of, tensor_fields)
 from ._workers import Worker, Workers, image_key
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
     from typing_extensions import Self, Unpack
 
     from ._generated.fields import Fields
@@ -126,6 +129,50 @@ class AsyncClient:
                 if len(outcomes) == len(collectors):
                     return outcomes
         raise lost("the stream ended before all results")
+
+    async def tensor(
+        self, image: Source, *, width: int | None = None, height: int | None = None, dtype: DType = "float32",
+        layout: Layout = "chw", normalize: Normalization = None, mode: Mode = "fill", channels: Channels = "rgb",
+        preset: str = "", timeout: float | None = 60, **fields: Unpack[Fields],
+    ) -> NDArray[Any]:
+        """Processes one image to an array for a model, of the shape [channels, height, width].
+
+        Samples are as `normalize` names: 0 to 1 by default. Needs NumPy; torch.from_numpy and others take the array without a
+        copy.
+
+        - `width`, `height`: the exact size in pixels, to which images are also enlarged; without both, that of the image.
+        - `dtype`: the type of the elements: "float32", "float16", "bfloat16" (with the package ml_dtypes) or "uint8".
+        - `layout`: "chw", or "hwc" for the shape [height, width, channels].
+        - `normalize`: "none" (0 to 255), "unit" (0 to 1), "half" (-1 to 1), "imagenet" or "clip"; for others, set
+          `tensor={"scale": ..., "mean": [...], "standard_deviation": [...]}`.
+        - `mode`: "fill" covers the size and crops the rest, "fit" pads the image (letterbox), "stretch" distorts it.
+        - `channels`: "rgb", "bgr" or "gray".
+        - `timeout`, `preset` and `fields` as for `process`. For models that were trained with images that Pillow resized:
+          `exact_resize=True, resampling_kernel="bicubic"`.
+        """
+        requested: Any = tensor_fields(width, height, dtype, layout, channels, normalize, mode, fields)
+        return array_of(await self.process(image, preset=preset, timeout=timeout, **requested))
+
+    async def tensors(
+        self, images: Iterable[Source] | AsyncIterable[Source], *, width: int, height: int, batch_size: int = 32,
+        dtype: DType = "float32", layout: Layout = "chw", normalize: Normalization = None, mode: Mode = "fill",
+        channels: Channels = "rgb", preset: str = "", timeout: float | None = 300, streams: int | None = None,
+        window: int = 8, **fields: Unpack[Fields],
+    ) -> AsyncGenerator[TensorBatch, None]:
+        """Processes many images to arrays of one size, stacked in the order of the images.
+
+        Each batch has `batch_size` images, the last one fewer. An image that fails does not end the batch: its array is zero,
+        and `errors` has its error. Images are taken while batches are consumed. Other parameters are those of `tensor` and
+        `batch`; images are not pairs, but only what `process` takes.
+        """
+        requested: Any = tensor_fields(width, height, dtype, layout, channels, normalize, mode, fields)
+        ahead = max(1, window) * (streams or len(self._workers.all))
+        stack = Stack(batch_size, ahead, shape_of(width, height, requested), dtype)
+        results = self.batch(
+            stack.numbered(images), preset=preset, timeout=timeout, streams=streams, window=window, **requested)
+        async with aclosing(results), aclosing(stack.batches(results)) as batches:
+            async for batch in batches:
+                yield batch
 
     async def inspect(
         self, image: Source, *, preset: str = "", timeout: float | None = 60, **fields: Unpack[Fields],

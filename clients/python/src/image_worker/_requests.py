@@ -53,6 +53,9 @@ def _set(message: Message, field: Any, value: Any, path: str) -> None:
     elif field.is_repeated if hasattr(field, "is_repeated") else field.label == field.LABEL_REPEATED:
         if isinstance(value, (str, bytes, Mapping)) or not isinstance(value, Sequence):
             raise TypeError(f"{path} must be a list")
+        if field.message_type is None:
+            getattr(message, field.name).extend(value)
+            return
         for index, element in enumerate(value):
             _fill_or_copy(getattr(message, field.name).add(), element, f"{path}[{index}]")
     elif field.message_type is not None:

@@ -7,10 +7,13 @@ import secrets
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Union
+from typing import TYPE_CHECKING, Any, Union
 
 from ._errors import ImageWorkerError, from_status, too_large
 from ._generated import image_worker_pb2 as wire
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 Part = Union[wire.ProcessImageResponse, wire.BatchProcessResponse]
 
@@ -49,6 +52,12 @@ class Result:
 
     def __len__(self) -> int:
         return len(self.data)
+
+    def numpy(self) -> NDArray[Any]:
+        """Returns the array of a result with `preferred_format="raw"`, of the shape in `report.output.tensor`."""
+        from ._tensors import array_of
+
+        return array_of(self)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes the file. Readers see all of it, or what was there before."""

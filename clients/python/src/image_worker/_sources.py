@@ -7,8 +7,9 @@ import os
 from collections.abc import AsyncIterable, AsyncIterator, Iterable
 from typing import Any, Protocol, Union
 
-#: An image: its bytes, the path of its file, a binary file, or its bytes in parts.
-Source = Union[bytes, bytearray, memoryview, str, "os.PathLike[str]", "Readable", Iterable[bytes], AsyncIterable[bytes]]
+#: An image: its bytes, the path of its file, a binary file, its bytes in parts, or pixels: a PIL image or an array of uint8.
+Source = Union[
+    bytes, bytearray, memoryview, str, "os.PathLike[str]", "Readable", "Pixels", Iterable[bytes], AsyncIterable[bytes]]
 
 #: An image of at most this size is sent in one message.
 WHOLE_BYTES = 1 << 20
@@ -20,6 +21,13 @@ class Readable(Protocol):
     """A binary file."""
 
     def read(self, size: int = ..., /) -> bytes: ...
+
+
+class Pixels(Protocol):
+    """A PIL image, or an array of the shape (height, width), or (height, width, channels) with 1, 3 or 4 channels."""
+
+    @property
+    def __array_interface__(self) -> dict[str, Any]: ...
 
 
 class SourceError(Exception):
@@ -34,13 +42,14 @@ class Upload:
     """An image that is uploaded once or several times."""
 
     def __init__(self, source: Source) -> None:
-        self._source = source
+        self._source: Any = source
         self._start = 0
         self._is_begun = False
         kind = type(source).__name__
         if hasattr(source, "__array_interface__"):
-            raise TypeError(f"an image is an encoded file, not the pixels of a {kind}; encode them first, as PNG for example")
-        if isinstance(source, (bytes, bytearray, memoryview, str, os.PathLike)):
+            self._source = encoded(source)
+            self._is_replayable = True
+        elif isinstance(source, (bytes, bytearray, memoryview, str, os.PathLike)):
             self._is_replayable = True
         elif hasattr(source, "read"):
             file: Any = source
@@ -49,7 +58,8 @@ class Upload:
         elif isinstance(source, (Iterable, AsyncIterable)):
             self._is_replayable = False
         else:
-            raise TypeError(f"an image is bytes, a path, a binary file or an iterable of bytes, not {kind}")
+            raise TypeError(
+                f"an image is bytes, a path, a binary file, an iterable of bytes, a PIL image or an array, not {kind}")
 
     @property
     def can_start(self) -> bool:
@@ -131,6 +141,31 @@ class _Parts(Reader):
         data = bytes(self._rest[:limit])
         self._rest = self._rest[limit:]
         return data
+
+
+def encoded(pixels: Any) -> bytes:
+    """Returns pixels as a file without compression (PNM), without a library."""
+    if hasattr(pixels, "mode") and hasattr(pixels, "convert"):  # a PIL image
+        if pixels.mode[0] in "IF":
+            raise TypeError(f"a PIL image has 8 bits per sample, not the mode {pixels.mode}; convert it first")
+        if pixels.mode not in ("L", "RGB", "RGBA"):
+            has_alpha = "A" in pixels.getbands() or "transparency" in pixels.info
+            pixels = pixels.convert("RGBA" if has_alpha else "L" if pixels.mode == "1" else "RGB")
+        return _header(pixels.height, pixels.width, len(pixels.getbands())) + bytes(pixels.tobytes())
+    interface = pixels.__array_interface__
+    shape = tuple(interface.get("shape", ())) if isinstance(interface, dict) else ()
+    count = 1 if len(shape) == 2 else shape[2] if len(shape) == 3 else 0
+    if interface.get("typestr") != "|u1" or count not in (1, 3, 4) or 0 in shape or not hasattr(pixels, "tobytes"):
+        raise TypeError(
+            f"the pixels of an image are uint8 of the shape (height, width) or (height, width, 1, 3 or 4), not "
+            f"{interface.get('typestr', 'unknown')} of the shape {shape}")
+    return _header(shape[0], shape[1], count) + bytes(pixels.tobytes())
+
+
+def _header(height: int, width: int, count: int) -> bytes:
+    if count == 4:
+        return f"P7\nWIDTH {width}\nHEIGHT {height}\nDEPTH 4\nMAXVAL 255\nTUPLTYPE RGB_ALPHA\nENDHDR\n".encode()
+    return f"P{5 if count == 1 else 6}\n{width} {height}\n255\n".encode()
 
 
 async def _once(part: memoryview) -> AsyncIterator[memoryview]:

@@ -17,8 +17,10 @@ from ._generated import image_worker_pb2 as wire
 from ._options import MAX_RESULT_BYTES, TLS, RetryPolicy
 from ._results import Result
 from ._sources import Source
+from ._tensors import Channels, DType, Layout, Mode, Normalization, TensorBatch
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
     from typing_extensions import Self, Unpack
 
     from ._generated.fields import Fields
@@ -103,6 +105,46 @@ class Client:
         as value. An error of the whole image is raised.
         """
         return self._loop.run(self._client.renditions(image, renditions, timeout=timeout))
+
+    def tensor(
+        self, image: Source, *, width: int | None = None, height: int | None = None, dtype: DType = "float32",
+        layout: Layout = "chw", normalize: Normalization = None, mode: Mode = "fill", channels: Channels = "rgb",
+        preset: str = "", timeout: float | None = 60, **fields: Unpack[Fields],
+    ) -> NDArray[Any]:
+        """Processes one image to an array for a model, of the shape [channels, height, width].
+
+        Samples are as `normalize` names: 0 to 1 by default. Needs NumPy; torch.from_numpy and others take the array without a
+        copy.
+
+        - `width`, `height`: the exact size in pixels, to which images are also enlarged; without both, that of the image.
+        - `dtype`: the type of the elements: "float32", "float16", "bfloat16" (with the package ml_dtypes) or "uint8".
+        - `layout`: "chw", or "hwc" for the shape [height, width, channels].
+        - `normalize`: "none" (0 to 255), "unit" (0 to 1), "half" (-1 to 1), "imagenet" or "clip"; for others, set
+          `tensor={"scale": ..., "mean": [...], "standard_deviation": [...]}`.
+        - `mode`: "fill" covers the size and crops the rest, "fit" pads the image (letterbox), "stretch" distorts it.
+        - `channels`: "rgb", "bgr" or "gray".
+        - `timeout`, `preset` and `fields` as for `process`. For models that were trained with images that Pillow resized:
+          `exact_resize=True, resampling_kernel="bicubic"`.
+        """
+        return self._loop.run(self._client.tensor(
+            image, width=width, height=height, dtype=dtype, layout=layout, normalize=normalize, mode=mode, channels=channels,
+            preset=preset, timeout=timeout, **fields))
+
+    def tensors(
+        self, images: Iterable[Source], *, width: int, height: int, batch_size: int = 32,
+        dtype: DType = "float32", layout: Layout = "chw", normalize: Normalization = None, mode: Mode = "fill",
+        channels: Channels = "rgb", preset: str = "", timeout: float | None = 300, streams: int | None = None,
+        window: int = 8, **fields: Unpack[Fields],
+    ) -> Generator[TensorBatch, None, None]:
+        """Processes many images to arrays of one size, stacked in the order of the images.
+
+        Each batch has `batch_size` images, the last one fewer. An image that fails does not end the batch: its array is zero,
+        and `errors` has its error. Images are taken while batches are consumed. Other parameters are those of `tensor` and
+        `batch`; images are not pairs, but only what `process` takes.
+        """
+        return self._loop.iterate(self._client.tensors(
+            images, width=width, height=height, batch_size=batch_size, dtype=dtype, layout=layout, normalize=normalize,
+            mode=mode, channels=channels, preset=preset, timeout=timeout, streams=streams, window=window, **fields))
 
     def inspect(
         self, image: Source, *, preset: str = "", timeout: float | None = 60, **fields: Unpack[Fields],

@@ -1,0 +1,43 @@
+// The kernels of raw results: arranging 8-bit samples, and converting them to elements. Private to CCodecs.
+//
+// All versions give the same bytes: products and sums are rounded separately, in single precision.
+
+#ifndef CCODECS_RAW_ROWS_H
+#define CCODECS_RAW_ROWS_H
+
+#include "ccodecs.h"
+
+/// The number of scales and offsets of a row, which repeat after it: a multiple of the channels and of a vector.
+enum { RAW_PERIOD = 24 };
+
+/// The scale and the offset of each sample of a row, in the order in which the samples repeat.
+typedef struct raw_scaling {
+  float scales[RAW_PERIOD];
+  float offsets[RAW_PERIOD];
+} raw_scaling;
+
+typedef struct raw_kernels {
+  /// Splits interleaved pixels of three samples into three rows.
+  void (*split)(const uint8_t *pixels, size_t count, uint8_t *first, uint8_t *second, uint8_t *third);
+  /// Converts samples to elements of F16, BF16 or F32.
+  void (*convert)(
+      const uint8_t *samples, size_t count, const raw_scaling *scaling, ccodecs_raw_element element, uint8_t *output);
+} raw_kernels;
+
+extern const raw_kernels ccodecs_raw_scalar;
+#if defined(__x86_64__)
+extern const raw_kernels ccodecs_raw_avx2;
+#endif
+#if defined(__aarch64__)
+extern const raw_kernels ccodecs_raw_neon;
+#endif
+
+/// Returns the kernels for this processor.
+const raw_kernels *ccodecs_raw_kernels(void);
+
+/// Returns the size of an element in bytes.
+static inline size_t raw_element_bytes(ccodecs_raw_element element) {
+  return element == CCODECS_RAW_U8 ? 1 : element == CCODECS_RAW_F32 ? 4 : 2;
+}
+
+#endif

@@ -1,0 +1,215 @@
+"""Raw results over gRPC against Pillow and NumPy, and the arrays of the Python client."""
+
+import asyncio
+import io
+import subprocess
+import sys
+from pathlib import Path
+
+import grpc
+import numpy as np
+import pytest
+from conftest import FIXTURES, Worker, built_in, fixture_bytes
+from PIL import Image
+
+sys.path.insert(0, str(Path(__file__).parent.parent.parent / "clients/python/src"))
+
+import image_worker  # noqa: E402
+
+KERNELS = ["LANCZOS3", "BICUBIC", "BILINEAR", "BOX", "NEAREST"]
+# With one and with several components, as planes and interleaved, larger and smaller than the results.
+PHOTOS = ["photo-420.jpg", "photo-422.jpg", "photo-444.jpg", "photo-odd.jpg", "photo-progressive.jpg", "photo-gray.jpg",
+          "photo.png", "palette.png", "photo.bmp"]
+MEAN, DEVIATION = np.array([0.485, 0.456, 0.406]), np.array([0.229, 0.224, 0.225])
+
+
+def parts(client, image: bytes, preset="", **fields):
+    """The header, the bytes and the report of a raw result."""
+    found = list(client.process(image, preset=preset, **{"preferred_format": "OUTPUT_FORMAT_RAW", **fields}))
+    return found[0].header, b"".join(part.chunk for part in found), found[-1].report
+
+
+def exact(kernel: str, size=(224, 224)) -> dict:
+    return {"max_width": size[0], "max_height": size[1], "resize_mode": "RESIZE_MODE_STRETCH", "allow_upscale": True,
+            "exact_resize": True, "resampling_kernel": f"RESAMPLING_KERNEL_{kernel}"}
+
+
+def by_pillow(image: bytes, kernel: str, size=(224, 224)) -> np.ndarray:
+    """As a training pipeline does it, in one call."""
+    photo = Image.open(io.BytesIO(image)).convert("RGB")
+    return np.asarray(photo.resize(size, Image.Resampling[kernel.replace("3", "")]))
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+@pytest.mark.parametrize("name", PHOTOS)
+def test_exact_tensors_equal_those_of_pillow(client, name, kernel):
+    for size in [(224, 224), (61, 97)]:
+        header, data, _ = parts(client, fixture_bytes(name), **exact(kernel, size))
+        assert list(header.tensor.shape) == [size[1], size[0], 3] and header.format == "raw"
+        result = np.frombuffer(data, np.uint8).reshape(header.tensor.shape)
+        difference = np.abs(result.astype(int) - by_pillow(fixture_bytes(name), kernel, size))
+        assert difference.max() <= 1, f"{difference.max()} of {name}"
+
+
+@pytest.mark.parametrize("dtype, element, tolerance", [("<f4", "F32", 3e-6), ("<f2", "F16", 1.2e-3)])
+def test_normalized_tensors_equal_those_of_numpy(client, dtype, element, tolerance):
+    image = fixture_bytes("photo-420.jpg")
+    pixels = parts(client, image, **exact("BICUBIC"))[1]
+    samples = np.frombuffer(pixels, np.uint8).reshape(224, 224, 3)
+    tensor = {"element_type": f"TENSOR_ELEMENT_TYPE_{element}", "layout": "TENSOR_LAYOUT_CHW"}
+    for options, expected in [
+            ({}, samples / 255), ({"normalization": "TENSOR_NORMALIZATION_IMAGENET"}, (samples / 255 - MEAN) / DEVIATION),
+            ({"normalization": "TENSOR_NORMALIZATION_HALF"}, samples / 127.5 - 1),
+            ({"normalization": "TENSOR_NORMALIZATION_NONE", "mean": [123.68, 116.78, 103.94],
+              "channels": "TENSOR_CHANNELS_BGR"}, (samples - [123.68, 116.78, 103.94])[..., ::-1]),
+            ({"scale": 0.01, "standard_deviation": [0.5]}, samples * 0.02)]:
+        header, data, report = parts(client, image, **exact("BICUBIC"), tensor={**tensor, **options})
+        assert list(header.tensor.shape) == [3, 224, 224] and report.output.tensor == header.tensor
+        result = np.frombuffer(data, dtype).reshape(header.tensor.shape)
+        scale = max(1, np.abs(expected).max() / 4)
+        assert np.abs(result - expected.transpose(2, 0, 1)).max() <= tolerance * scale, options
+
+
+def test_gray_tensors_are_those_of_pillow(client):
+    image = fixture_bytes("photo.png")
+    _, data, _ = parts(client, image, tensor={"channels": "TENSOR_CHANNELS_GRAY"})
+    expected = np.asarray(Image.open(io.BytesIO(image)).convert("RGB").convert("L"))
+    assert np.array_equal(np.frombuffer(data, np.uint8).reshape(expected.shape), expected)
+
+
+def test_a_letterbox_is_in_header_and_report(client):
+    header, data, report = parts(
+        client, fixture_bytes("photo-420.jpg"), max_width=224, max_height=224, pad=True, allow_upscale=True,
+        background={"red": 114, "green": 114, "blue": 114})
+    box = header.tensor.content
+    assert (box.x, box.y, box.width, box.height) == (0, 37, 224, 149) and report.output.tensor.content == box
+    result = np.frombuffer(data, np.uint8).reshape(224, 224, 3)
+    assert (result[:37] == 114).all() and (result[37 + 149:] == 114).all() and not (result[37:40] == 114).all()
+    assert list(header.tensor.strides) == [672, 3, 1] and header.tensor.byte_order == "little"
+
+
+def test_what_a_tensor_cannot_do_is_refused(client):
+    for field, fields in [
+            ("max_bytes", {"max_bytes": 100}), ("target_similarity", {"target_similarity": 80}),
+            ("max_frames", {"max_frames": 0}), ("tensor.mean", {"tensor": {"element_type": 4, "mean": [1, 2]}}),
+            ("tensor.normalization", {"tensor": {"normalization": "TENSOR_NORMALIZATION_CLIP"}})]:
+        with pytest.raises(grpc.RpcError) as caught:
+            parts(client, fixture_bytes("photo-420.jpg"), **fields)
+        assert caught.value.code() is grpc.StatusCode.INVALID_ARGUMENT and field in caught.value.details()
+
+
+@pytest.fixture(scope="module")
+def isolated():
+    worker = Worker("--isolation", "process", "--helpers", "1")
+    yield worker
+    assert worker.stop() == 0, "".join(worker.log)
+
+
+@built_in("isolation")
+def test_tensors_of_helpers_and_of_the_cache_are_the_same(isolated, client):
+    from conftest import Client
+    fields = {"max_width": 100, "max_height": 90, "resize_mode": "RESIZE_MODE_FILL",
+              "tensor": {"element_type": "TENSOR_ELEMENT_TYPE_BF16", "layout": "TENSOR_LAYOUT_CHW", "mean": [0.5]}}
+    other = Client(isolated)
+    expected = parts(client, fixture_bytes("photo-420.jpg"), **fields)
+    for is_hit in [False, True]:
+        header, data, report = parts(other, fixture_bytes("photo-420.jpg"), **fields)
+        assert data == expected[1] and header.tensor == expected[0].tensor and report.output.tensor == header.tensor
+        assert report.cache_hit == is_hit
+
+
+@pytest.fixture
+def arrays(worker):
+    with image_worker.Client(worker.address) as client:
+        yield client
+
+
+def test_the_client_returns_arrays(arrays):
+    image = fixture_bytes("photo-420.jpg")
+    fields = {"exact_resize": True, "resampling_kernel": "bicubic", "mode": "stretch", "width": 224, "height": 224}
+    array = arrays.tensor(image, **fields, dtype="float32", normalize="imagenet")
+    expected = (by_pillow(image, "BICUBIC") / 255 - MEAN) / DEVIATION
+    assert array.shape == (3, 224, 224) and array.dtype == np.float32 and array.flags.writeable
+    assert np.abs(array - expected.transpose(2, 0, 1)).max() <= 1.02 / 255 / DEVIATION.min()
+    pixels = arrays.tensor(image, **fields, dtype="uint8", layout="hwc")
+    assert pixels.shape == (224, 224, 3) and np.abs(pixels.astype(int) - by_pillow(image, "BICUBIC")).max() <= 1
+    assert arrays.tensor(image, dtype="float16").shape == (3, 160, 240)
+    assert arrays.tensor(image, width=9, height=7, channels="gray", mode="fit").shape == (1, 7, 9)
+    assert np.from_dlpack(array).shape == array.shape
+
+
+@pytest.mark.parametrize("mode", ["L", "RGB", "RGBA", "P", "1", "CMYK", "LA"])
+def test_images_of_pillow_and_arrays_are_images(arrays, mode):
+    photo = Image.open(FIXTURES / "photo.png").convert(mode)
+    array = arrays.tensor(photo, dtype="uint8", layout="hwc")
+    assert np.array_equal(array, np.asarray(photo.convert("RGBA").convert("RGB")))
+    if mode in ("L", "RGB", "RGBA"):
+        assert np.array_equal(arrays.tensor(np.asarray(photo), dtype="uint8", layout="hwc"), array)
+
+
+def test_batches_are_stacked_in_order_with_errors_for_each_image(arrays):
+    good = [Image.new("RGB", (30 + number, 20), (number, 0, 255 - number)) for number in range(40)]
+    images = [b"no image" if number % 7 == 3 else 5 if number == 20 else np.asarray(image)
+              for number, image in enumerate(good)]
+    batches = list(arrays.tensors(iter(images), batch_size=16, width=8, height=8, dtype="uint8", layout="hwc"))
+    assert [batch.array.shape for batch in batches] == [(16, 8, 8, 3), (16, 8, 8, 3), (8, 8, 8, 3)]
+    assert [batch.start for batch in batches] == [0, 16, 32]
+    rows = [(row, error, box) for batch in batches for row, error, box in zip(batch.array, batch.errors, batch.contents)]
+    for number, (row, error, box) in enumerate(rows):
+        if number % 7 == 3:
+            assert isinstance(error, image_worker.ImageError) and error.reason == "UNKNOWN_FORMAT" and not row.any()
+        elif number == 20:
+            assert isinstance(error, TypeError) and "not int" in str(error) and not row.any() and box is None
+        else:
+            assert error is None and box == (0, 0, 8, 8) and (row == [number, 0, 255 - number]).all()
+    with pytest.raises(image_worker.ImageError):
+        batches[0].unwrap()
+
+
+def test_batches_over_asyncio(worker):
+    async def collect():
+        async with image_worker.AsyncClient(worker.address) as client:
+            images = [fixture_bytes("photo-420.jpg")] * 5
+            return [batch async for batch in client.tensors(
+                images, batch_size=4, width=10, height=10, dtype="float16", mode="fit")]
+    batches = asyncio.run(collect())
+    assert [batch.unwrap().shape for batch in batches] == [(4, 3, 10, 10), (1, 3, 10, 10)]
+    assert batches[0].contents[0] == (0, 1, 10, 7)
+
+
+def test_the_command_writes_raw_files(tmp_path):
+    import os
+    command = [os.environ["IMAGE_WORKER"], "process", str(FIXTURES / "photo-420.jpg"), "--max-width", "32", "--max-height", "32",
+               "--resize-mode", "fill", "--tensor-type", "f32", "--tensor-layout", "chw", "--tensor-mean", "0.1,0.2,0.3",
+               "--tensor-deviation", "2"]
+    subprocess.run([*command, "--out", str(tmp_path / "a.raw")], check=True)
+    subprocess.run([*command, "--format", "raw", "--out", str(tmp_path)], check=True)
+    data = (tmp_path / "a.raw").read_bytes()
+    assert len(data) == 3 * 32 * 32 * 4 and (tmp_path / "photo-420.raw").read_bytes() == data
+    array = np.frombuffer(data, "<f4")
+    assert -0.15 <= array.min() and array.max() <= 0.45
+
+
+def test_a_preset_can_be_a_tensor(tmp_path):
+    from conftest import Client
+    presets = tmp_path / "presets.yaml"
+    presets.write_text("""presets:
+  classifier:
+    description: The input of a classifier.
+    max_width: 32
+    max_height: 32
+    resize_mode: fill
+    preferred_format: raw
+    tensor: {element_type: f32, layout: chw, mean: [0.5, 0.4, 0.3], standard_deviation: [0.25]}
+""")
+    worker = Worker("--presets", str(presets))
+    client = Client(worker)
+    found = list(client.process(fixture_bytes("photo-420.jpg"), preset="classifier"))
+    array = np.frombuffer(b"".join(part.chunk for part in found), "<f4").reshape(found[0].header.tensor.shape)
+    pixels = parts(client, fixture_bytes("photo-420.jpg"), max_width=32, max_height=32, resize_mode="RESIZE_MODE_FILL")[1]
+    samples = np.frombuffer(pixels, np.uint8).reshape(32, 32, 3)
+    assert np.abs(array - ((samples / 255 - [0.5, 0.4, 0.3]) / 0.25).transpose(2, 0, 1)).max() < 1e-5
+    listed = client.call("ListPresets", "unary_unary")(client.message("ListPresetsRequest")(), timeout=60)
+    preset = next(preset for preset in listed.presets if preset.name == "classifier")
+    assert list(preset.configuration.tensor.mean) == [0.5, 0.4, 0.3]
+    assert worker.stop() == 0

@@ -1,0 +1,129 @@
+"""Arrays, from a worker that only pretends to have decoded images."""
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+import image_worker._tensors as tensors
+import numpy
+import pytest
+from fake import FakeWorker
+from image_worker import Client, InvalidRequestError, Result
+from image_worker._generated import image_worker_pb2 as wire
+
+
+class TensorWorker(FakeWorker):
+    """Returns arrays whose elements are the number of their image; the image "bad" fails, "small" has another size."""
+
+    def _batch(self, requests: Iterator[wire.BatchProcessRequest], context: Any) -> Iterator[wire.BatchProcessResponse]:
+        held = None
+        for request in requests:
+            self._note(request, context)
+            if request.start.image.isdigit() and int(request.start.image) % 3 == 0 and request.start.image != b"99":
+                held = request  # until after the next one, as a worker of several threads may
+                continue
+            yield from answer(request)
+            if held:
+                yield from answer(held)
+                held = None
+
+
+def info(shape: list[int]) -> wire.ImageInfo:
+    tensor = wire.TensorInfo(element_type="TENSOR_ELEMENT_TYPE_U8", layout="TENSOR_LAYOUT_CHW", shape=shape)
+    return wire.ImageInfo(format="raw", tensor=tensor)
+
+
+def answer(request: wire.BatchProcessRequest) -> Iterator[wire.BatchProcessResponse]:
+    name = request.item_id
+    image = request.start.image.decode()
+    if image == "bad":
+        error = {"code": 3, "message": "it is bad"}
+        yield wire.BatchProcessResponse(item_id=name, error=error)
+        return
+    shape = [3, 1, 1] if image == "small" else [3, 2, 4]
+    count = shape[0] * shape[1] * shape[2]
+    number = 0 if image == "small" else int(image)
+    yield wire.BatchProcessResponse(item_id=name, header=info(shape))
+    yield wire.BatchProcessResponse(item_id=name, chunk=bytes([number]) * count)
+    yield wire.BatchProcessResponse(item_id=name, report=wire.ProcessingReport(output=info(shape), output_bytes=count))
+
+
+def test_batches_keep_the_order_and_hold_few_images() -> None:
+    taken = 0
+
+    def images() -> Iterator[bytes]:
+        nonlocal taken
+        for number in range(100):
+            taken += 1
+            yield b"bad" if number == 5 else b"small" if number == 6 else b"%d" % number
+
+    with TensorWorker() as worker, Client(worker.address) as client:
+        for batch in client.tensors(images(), batch_size=10, width=4, height=2, dtype="uint8"):
+            assert batch.array.shape == (10, 3, 2, 4) and len(batch) == 10
+            assert taken <= batch.start + 10 + 10 + 8 + 1
+            for index, row in enumerate(batch.array):
+                number = batch.start + index
+                error = batch.errors[index]
+                assert (row == (0 if number in (5, 6) else number)).all()
+                assert (error is None) == (number not in (5, 6))
+        assert taken == 100 and batch.start == 90
+        request = worker.requests[0].start.configuration
+        assert request.preferred_format == wire.OUTPUT_FORMAT_RAW and request.allow_upscale
+        assert (request.max_width, request.max_height, request.resize_mode) == (4, 2, wire.RESIZE_MODE_FILL)
+        assert request.tensor.element_type == wire.TENSOR_ELEMENT_TYPE_U8 and request.tensor.layout == wire.TENSOR_LAYOUT_CHW
+
+
+def test_fields_of_the_caller_replace_others() -> None:
+    fields = tensors.tensor_fields(
+        4, 2, "float16", "CHW", "bgr", None, "fit", {"tensor": {"mean": [1.0, 2.0, 3.0]}, "pad": False, "gravity": "north"})
+    assert fields["resize_mode"] == "fit" and fields["pad"] is False and fields["gravity"] == "north"
+    assert fields["tensor"] == {
+        "element_type": "f16", "layout": "chw", "channels": "bgr", "normalization": None, "mean": [1.0, 2.0, 3.0]}
+    with TensorWorker() as worker, Client(worker.address) as client:
+        [_] = client.tensors([b"1"], width=4, height=2, tensor={"mean": [1.0, 2.0, 3.0]}, dtype="uint8")
+        assert list(worker.requests[0].start.configuration.tensor.mean) == [1, 2, 3]
+
+
+def test_wrong_parameters_are_named() -> None:
+    with FakeWorker() as worker, Client(worker.address) as client:
+        for parameters, text in [
+                ({"dtype": "float64"}, "dtype is 'float64'; it must be one of uint8"), ({"mode": "crop"}, "mode is 'crop'"),
+                ({"width": 3}, "width and height must be set together"), ({"layout": "nchw"}, "tensor.layout is 'nchw'")]:
+            with pytest.raises(ValueError, match=text):
+                client.tensor(b"1", **parameters)  # type: ignore[arg-type]
+        with pytest.raises(ValueError, match="batch_size is 0"):
+            list(client.tensors([b"1"], width=1, height=1, batch_size=0))
+        with pytest.raises(ValueError, match="the result is jpeg"):
+            client.tensor(b"1")
+        with pytest.raises(TypeError, match="uint8 .* not <f4 of the shape"):
+            client.tensor(numpy.zeros((2, 3), "<f4"))
+        assert not any(isinstance(request, wire.BatchProcessRequest) for request in worker.requests)
+
+
+def test_a_tensor_of_another_size_than_it_says_is_refused() -> None:
+    report = wire.ProcessingReport(output=info([3, 2, 4]))
+    assert Result(bytes(24), info([3, 2, 4]), report).numpy().shape == (3, 2, 4)
+    for data in [b"", bytes(23), bytes(25)]:
+        with pytest.raises(ValueError, match=f"{len(data)} bytes for a tensor of the shape"):
+            Result(data, info([3, 2, 4]), report).numpy()
+    with pytest.raises(ValueError, match="unknown type"):
+        Result(bytes(24), info([24]), wire.ProcessingReport(output=info([24]))).numpy()
+
+
+def test_an_error_of_an_image_is_raised_where_it_is_asked_for() -> None:
+    with TensorWorker() as worker, Client(worker.address) as client:
+        [batch] = client.tensors([b"1", b"bad"], width=4, height=2, dtype="uint8")
+        with pytest.raises(InvalidRequestError, match="it is bad"):
+            batch.unwrap()
+
+
+def test_numpy_is_optional() -> None:
+    program = (
+        "import sys; sys.modules['numpy'] = None\n"
+        "from image_worker import Client\n"
+        "client = Client('127.0.0.1:1')\n"
+        "try: client.tensor(b'1')\n"
+        "except ImportError as error: print(error)\n")
+    printed = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout
+    assert "pip install 'image-worker-client[tensors]'" in printed
