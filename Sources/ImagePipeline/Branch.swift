@@ -6,11 +6,15 @@ internal import ImageCodecs
 final class Branch {
   let plan: Plan
   private let stages: Pipeline.Stages
+  /// Hides the regions of the result; `nil` without any.
+  private let mask: RegionMask?
   private let clock: StageClock
   private let budget: ImageBudget
   private let allowance: WorkAllowance
   private let facts = FactsCollector()
   private var isInFrame = false
+  /// Whether the stages have not consumed all rows that the mask has made available.
+  private var isMasking = false
   /// The number of frames that were processed.
   private(set) var frameCount = 0
   // The sum of their durations, in nanoseconds.
@@ -28,6 +32,7 @@ final class Branch {
     self.allowance = allowance
     clock = StageClock(tracing: tracing)
     stages = Pipeline.stages(of: plan)
+    mask = plan.hidden.isEmpty ? nil : try RegionMask(plan.hidden, layout: decode.layout, budget: budget)
     try stages.start(
       decode.layout,
       StageContext(
@@ -48,7 +53,25 @@ final class Branch {
       nanoseconds += frame.nanoseconds
       playCount = frame.playCount
     }
-    try stages.push(decoded, output: output)
+    guard let mask else { return try stages.push(decoded, output: output) }
+    // After a pause, the stages receive the same rows again.
+    if !isMasking { mask.push(decoded) }
+    try pushMasked(mask, output: output)
+  }
+
+  /// Passes decoded rows to the stages once the regions are hidden on them, until the stages pause or there are no more.
+  private func pushMasked(_ mask: RegionMask, output: (RawSpan) -> Void) throws(PipelineError) {
+    while true {
+      if !isMasking {
+        let interrupted = clock.enter(.resize)
+        defer { clock.leave(to: interrupted) }
+        isMasking = try mask.advance()
+      }
+      guard isMasking else { return }
+      try stages.push(Strip(format: mask.format, rows: mask.rows), output: output)
+      if stages.isPaused { return }
+      isMasking = false
+    }
   }
 
   /// Ends the frame, if one has begun, and emits the output that follows its rows.
@@ -56,8 +79,15 @@ final class Branch {
   /// After a pause, it must be called again.
   func endFrame(output: (RawSpan) -> Void) throws(PipelineError) {
     guard isInFrame else { return }
+    if let mask, !stages.isDone {
+      mask.finish()
+      try pushMasked(mask, output: output)
+      if isMasking { return }
+    }
     try stages.endFrame(output: output)
     if stages.isPaused { return }
+    mask?.reset()
+    isMasking = false
     isInFrame = false
     frameCount += 1
   }
@@ -88,7 +118,7 @@ final class Branch {
   /// Returns the report of the rendition, without the queued time and the total time, which only the caller knows.
   func report(_ decode: borrowing DecodeStage) -> ProcessingReport {
     var timings = clock.timings
-    timings[.decode] = decode.meter.busy
+    timings[.decode] = decode.meter.busy + decode.analysisTime
     let result = stages.result
     let options = result.options
     var (input, output) = (plan.input, ImageInfo(plan))
@@ -113,6 +143,7 @@ final class Branch {
       input: input, output: output, inputByteCount: decode.inputByteCount,
       outputByteCount: result.byteCount, timings: timings, peakMemoryByteCount: UInt64(budget.peak),
       warnings: warnings.map(\.reported), compressionQuality: options.reportedQuality,
-      similarity: result.similarity, formatTrials: result.formatTrials, facts: facts.facts)
+      similarity: result.similarity, formatTrials: result.formatTrials, facts: facts.facts, crop: plan.crop,
+      hiddenRegions: plan.hiddenRegions)
   }
 }

@@ -157,7 +157,7 @@ package struct Pipeline: ~Copyable {
     clock.begin()
     allowance.begin()
     gauge.reset()
-    received.byteCount = decode.inputByteCount + UInt64(bytes.byteCount)
+    received.byteCount = decode.arrivedByteCount + UInt64(bytes.byteCount)
     received.isComplete = isLast
     var taken = 0
     let gauge = gauge

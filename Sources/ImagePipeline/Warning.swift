@@ -44,6 +44,8 @@ package enum Warning: Sendable, Hashable {
   case changedFormat(String, planned: String)
   /// The content credentials of the image do not hold for the result.
   case removedCredentials
+  /// `trim` is set for an image that is all border.
+  case ignoredTrim
   /// Colors became sRGB although `color_space` asks for another space.
   case changedColorSpace(requested: ColorSpacePolicy, because: ColorObstacle)
 }
@@ -72,6 +74,7 @@ extension Warning {
     case formatChanged = "FORMAT_CHANGED"
     case credentialsRemoved = "CREDENTIALS_REMOVED"
     case colorSpaceChanged = "COLOR_SPACE_CHANGED"
+    case trimIgnored = "TRIM_IGNORED"
   }
 
   /// The warning as reports contain it.
@@ -150,6 +153,9 @@ extension Warning {
     case .removedCredentials:
       ReportedWarning(
         .credentialsRemoved, "the content credentials (C2PA) were removed, as they do not hold for the result")
+    case .ignoredTrim:
+      ReportedWarning(
+        .trimIgnored, "trim is ignored, as the whole image is border; lower trim.threshold or set trim.color")
     case .changedColorSpace(let requested, let obstacle):
       ReportedWarning(
         .colorSpaceChanged, "the colors are sRGB instead of color_space \(requested.rawValue): \(obstacle.reason)",

@@ -209,4 +209,18 @@ struct MetadataEditTests {
       } + [UInt8](repeating: 7, count: 5000)
     #expect(Self.everything.edited(ImageMetadata(exif: block)).exif.count <= 2 * block.count)
   }
+
+  @Test("large values are left out if images could be in them")
+  func largeValues() {
+    let text = String(repeating: "a", count: 1001)
+    let packet =
+      "<x:xmpmeta xmlns:x=\"adobe:ns:meta/\"><rdf:RDF xmlns:rdf=\"r\"><rdf:Description my:small=\"b\" my:large=\"\(text)\">"
+      + "<my:other>\(text)</my:other><?my \(text)?></rdf:Description></rdf:RDF></x:xmpmeta>"
+    var edit = MetadataEdit(keepsXMP: true)
+    let whole = String(decoding: edit.edited(ImageMetadata(xmp: Array(packet.utf8))).xmp, as: UTF8.self)
+    #expect(whole.contains(text))
+    edit.maxValueByteCount = 1000
+    let part = String(decoding: edit.edited(ImageMetadata(xmp: Array(packet.utf8))).xmp, as: UTF8.self)
+    #expect(!part.contains(text.prefix(900)) && part.contains("my:small=\"b\""))
+  }
 }

@@ -20,7 +20,8 @@ struct ConfigurationOptionsTests {
     let message = files.flatMap { file in file.messageType.map { (".\(file.package).\($0.name)", $0) } }
       .first { $0.0 == type }?.1
     return try #require(message, "\(type)").field.flatMap { field in
-      field.typeName.hasSuffix("Options") ? try paths(of: field.typeName, path + [field.name]) : [path + [field.name]]
+      field.typeName.hasSuffix("Options") || field.typeName.hasSuffix(".Trim")
+        ? try paths(of: field.typeName, path + [field.name]) : [path + [field.name]]
     }
   }
 
@@ -65,6 +66,26 @@ struct ConfigurationOptionsTests {
       #expect(try Self.configuration("--gravity", text).gravity == gravity)
     }
     #expect(try Self.configuration() == ProcessingConfiguration())
+  }
+
+  @Test("regions are areas with a shape, an effect and a color, and each option of trim turns it on")
+  func regions() throws {
+    let read = try Self.configuration(
+      "--region", "10,20,300x200", "--region", "0.1,0.2,0.5x0.25,blur,ellipse", "--region", "1,2,3x4,#0a80ff",
+      "--trim-threshold", "20", "--trim-color", "#fff", "--trim-equal-vertical")
+    let expected = ProcessingConfiguration(
+      trim: Trim(threshold: 20, color: .white, isEqualVertically: true),
+      regions: [
+        Region(area: Crop(x: 10, y: 20, width: 300, height: 200)),
+        Region(
+          shape: .ellipse, area: Crop(unit: .fractions, x: 0.1, y: 0.2, width: 0.5, height: 0.25), effect: .blur),
+        Region(area: Crop(x: 1, y: 2, width: 3, height: 4), color: Color(red: 10, green: 128, blue: 255)),
+      ])
+    #expect(read == expected)
+    for text in ["10,20", "1,2,0x4", "1,2,3x4,round", "1,2,3x4,"] {
+      #expect(throws: (any Error).self) { try Self.configuration("--region", text) }
+    }
+    #expect(throws: (any Error).self) { try Self.configuration("--trim-threshold", "256") }
   }
 
   @Test("flags are set, cleared or absent")

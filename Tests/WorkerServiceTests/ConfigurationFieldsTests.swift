@@ -88,7 +88,7 @@ struct ConfigurationFieldsTests {
 
   private static func parse(_ root: [String: Any]) throws -> Imageworker_V1_ProcessingConfiguration {
     var root = root
-    if let filter = root["filters"] { root["filters"] = [filter] }
+    for name in ["filters", "regions"] { if let element = root[name] { root[name] = [element] } }
     return try Imageworker_V1_ProcessingConfiguration(
       jsonUTF8Data: try JSONSerialization.data(withJSONObject: root))
   }
@@ -223,6 +223,8 @@ struct ConfigurationFieldsTests {
     check(Point())
     check(Crop())
     check(Filter())
+    check(Region())
+    check(Trim())
   }
 
   @Test("every enum value of the contract has a counterpart")
@@ -243,5 +245,7 @@ struct ConfigurationFieldsTests {
     check(TensorOptions.Layout.self, "TensorLayout")
     check(TensorOptions.Channels.self, "TensorChannels")
     check(TensorOptions.Normalization.self, "TensorNormalization")
+    check(Region.Shape.self, "RegionShape")
+    check(Region.Effect.self, "RegionEffect")
   }
 }

@@ -475,6 +475,75 @@ typedef struct cpixels_color_share {
 /// frequent first: k-means of 5 rounds. Returns their number.
 size_t cpixels_dominant_colors(
     const uint8_t *rgba, size_t pixel_count, cpixels_color_share colors[CPIXELS_MAX_DOMINANT_COLORS]);
+// MARK: Regions
+//
+// Hiding parts of rows: sums of blocks of pixels, and rows that are painted with their means. Samples have 8 or 16 bits
+// and are interleaved; a fourth channel may be alpha, which then weighs the others. Rows of 16 bits are aligned to 2
+// bytes.
+
+typedef struct cpixels_pixel_kind {
+  uint8_t channels; ///< 1 to 4.
+  bool is_16bit;    ///< Whether samples have 16 bits; otherwise, 8.
+  bool has_alpha;   ///< Whether the last channel is alpha; `channels` is then 4.
+} cpixels_pixel_kind;
+
+/// The sums of a block's pixels: of their colors, weighted by alpha if there is any, of these weights, and their
+/// number.
+typedef struct cpixels_block_sums {
+  uint64_t channels[4];
+  uint64_t weight;
+  uint64_t pixels;
+} cpixels_block_sums;
+
+/// Adds `count` pixels of a row, from pixel `first` on, to `sums`. Sums of 2^31 pixels do not overflow.
+void cpixels_block_add(
+    const uint8_t *row, cpixels_pixel_kind kind, size_t first, size_t count, cpixels_block_sums *sums);
+
+/// Computes the mean of a block, rounded to nearest; 0 for a block without pixels.
+void cpixels_block_mean(const cpixels_block_sums *sums, cpixels_pixel_kind kind, uint16_t mean[4]);
+
+/// Fills `count` pixels of a row, from pixel `first` on, with one color.
+void cpixels_row_fill(uint8_t *row, cpixels_pixel_kind kind, size_t first, size_t count, const uint16_t color[4]);
+
+/// Fills `count` pixels of a row, from pixel `first` on, with a gradient between colors.
+///
+/// `colors` are those of `color_count` columns of blocks, four samples each. The first column begins at `start`, and
+/// each is `width` pixels wide. A pixel in the center of a column has its color.
+void cpixels_row_blend(
+    uint8_t *row, cpixels_pixel_kind kind, size_t first, size_t count, const uint16_t *colors, size_t color_count,
+    double start, double width);
+
+// MARK: Border
+//
+// Finding the pixels that are not border: a pixel counts if the median of one of its channels, over the 3x3 pixels
+// around it, differs too much from the border's color. Pixels beyond the edges are those at the edges.
+
+/// Marks the samples of a row that differ: 1 if a sample is above `high`, 16 if it is below `low`, otherwise 0.
+void cpixels_border_mark(
+    const uint8_t *row, const uint8_t *low, const uint8_t *high, size_t sample_count, uint8_t *marks);
+
+/// Finds the first and the last pixel of a row that count, by the marks of the row and its neighbors.
+///
+/// `scratch` has room for `(pixel_count + 2) * channels` samples. Returns whether there is one. `first` and `last` are
+/// set only then.
+bool cpixels_border_scan(
+    const uint8_t *above, const uint8_t *marks, const uint8_t *below, size_t pixel_count, uint32_t channels,
+    uint8_t *scratch, size_t *first, size_t *last);
+
+/// Multiplies the colors of RGBA pixels by alpha, rounded to nearest.
+void cpixels_border_premultiply(const uint8_t *rgba, uint8_t *premultiplied, size_t pixel_count);
+
+// MARK: Saliency
+//
+// Where a small image attracts attention: integer arithmetic, with the same results everywhere.
+
+/// Adds the pixels of a row to the sums of its cells, `side` pixels wide: three for each cell. `channels` is 1, 3 or 4;
+/// RGBA is placed on white.
+void cpixels_cells_add(const uint8_t *row, size_t pixel_count, uint32_t channels, uint32_t side, uint32_t *sums);
+
+/// Computes the saliency of each pixel, from 0 to 2295, by contrast with the neighbors, contrast with the mean color,
+/// saturation, and the tone of skin.
+void cpixels_saliency(const uint8_t *rgb, uint32_t width, uint32_t height, uint16_t *saliency);
 
 // MARK: Orientation
 

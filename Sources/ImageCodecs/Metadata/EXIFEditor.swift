@@ -78,6 +78,7 @@ struct EXIFEditor {
   private func kept(_ entries: [Entry]) -> [Entry] {
     entries.filter { entry in
       !Self.structural.contains(entry.tag) && (edit.keepsSerialNumbers || !Self.serialNumbers.contains(entry.tag))
+        && edit.allowsValue(byteCount: entry.value.count)
     }
   }
 

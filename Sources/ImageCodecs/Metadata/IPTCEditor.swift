@@ -45,7 +45,7 @@ struct IPTCEditor {
     var entries = Self.entries(datasets).filter { entry in
       entry.record != Self.record
         || !(replaced.contains(entry.dataset) || Dataset.preview.contains(entry.dataset))
-    }
+    }.filter { edit.allowsValue(byteCount: $0.value.count) }
     guard !entries.isEmpty else { return [] }
     if !texts.isEmpty { entries = Self.inUTF8(entries) }
     entries += texts.map { dataset, text, maxByteCount in

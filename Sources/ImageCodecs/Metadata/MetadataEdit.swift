@@ -16,6 +16,8 @@ package struct MetadataEdit: Sendable, Hashable {
   package var isSRGB: Bool
   /// The texts to write.
   package var texts: MetadataTexts
+  /// The maximum size of a value in bytes, so that none contains an image; `nil` for no limit.
+  package var maxValueByteCount: Int?
 
   package init(
     keepsEXIF: Bool = false, keepsXMP: Bool = false, keepsIPTC: Bool = false, keepsLocation: Bool = false,
@@ -44,6 +46,9 @@ package struct MetadataEdit: Sendable, Hashable {
       self.height = height
     }
   }
+
+  /// Returns whether a value of the image may be kept.
+  func allowsValue(byteCount: Int) -> Bool { byteCount <= maxValueByteCount ?? .max }
 
   /// Returns the metadata of a result.
   ///

@@ -92,15 +92,16 @@ struct XMPEditor {
     while let token = reader.next() {
       switch token {
       case .text(let text):
-        if droppedDepth == nil && !open.isEmpty { output += text }
+        if droppedDepth == nil && !open.isEmpty && edit.allowsValue(byteCount: text.count) { output += text }
       case .instruction(let text):
-        if droppedDepth == nil { output += text }
+        if droppedDepth == nil && edit.allowsValue(byteCount: text.count) { output += text }
       case .start(let name, let attributes, let isEmpty):
         if droppedDepth == nil && isDropped(name) { droppedDepth = open.count }
         if droppedDepth == nil {
           output.append(UInt8(ascii: "<"))
           output += name
-          for attribute in attributes where !isDropped(attribute.name) {
+          for attribute in attributes
+          where !isDropped(attribute.name) && edit.allowsValue(byteCount: attribute.text.count) {
             output.append(UInt8(ascii: " "))
             output += attribute.text
           }

@@ -23,6 +23,8 @@ package enum Gravity: String, Sendable, Hashable, FieldChoice {
   case southWest = "south_west"
   case west
   case northWest = "north_west"
+  /// What attracts attention; the center where the pixels of the image are not known.
+  case smart
 
   /// Other accepted spellings.
   package static let synonyms: [String: Gravity] = [
@@ -31,14 +33,14 @@ package enum Gravity: String, Sendable, Hashable, FieldChoice {
   ]
 
   package static var textForm: String {
-    "center, or a side or corner as in north or north-west, top or top-left"
+    "center, smart, or a side or corner as in north or north-west, top or top-left"
   }
 
   /// The fraction of the free columns that lies to the left, 0 to 1.
   package var x: Double {
     switch self {
     case .northWest, .west, .southWest: 0
-    case .north, .center, .south: 0.5
+    case .north, .center, .south, .smart: 0.5
     case .northEast, .east, .southEast: 1
     }
   }
@@ -47,7 +49,7 @@ package enum Gravity: String, Sendable, Hashable, FieldChoice {
   package var y: Double {
     switch self {
     case .northWest, .north, .northEast: 0
-    case .west, .center, .east: 0.5
+    case .west, .center, .east, .smart: 0.5
     case .southWest, .south, .southEast: 1
     }
   }

@@ -71,7 +71,8 @@ extension ProcessingConfiguration: FieldRecord {
       "gravity", \.gravity,
       option: OptionText(
         "gravity", "place",
-        "Choose the part that --resize-mode fill keeps, and the place of a padded image. Default: center.")),
+        "Choose the part that --resize-mode fill keeps, and the place of a padded image. With smart, the part that attracts "
+          + "attention. Default: center.")),
     Field(
       "focus_point", \.focusPoint, .function { (point, field) throws(FieldError) in try point.validate(field) },
       option: OptionText(
@@ -82,6 +83,13 @@ extension ProcessingConfiguration: FieldRecord {
       option: OptionText(
         "crop", "x,y,WxH", "Take this part of the image, after rotation and flips and before anything else.")
     ),
+    Field(group: "trim", \.trim),
+    Field(
+      "regions", \.regions,
+      option: OptionText(
+        "region", "region",
+        "Hide this part of the image, after rotation and flips and before everything else. Filled with black unless a "
+          + "color or an effect is added, as in '10,20,300x200,blur'. May be repeated.")),
     Field(
       "background", \.background,
       option: OptionText(
@@ -224,6 +232,7 @@ extension ProcessingConfiguration: FieldRecord {
     try validateBounds()
     try validateFilters()
     if preferredFormat == .raw { try validateTensor() }
+    try validateRegions()
   }
 
   /// Checks the names and parameters of the filters.

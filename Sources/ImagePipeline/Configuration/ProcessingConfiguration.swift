@@ -194,6 +194,14 @@ package struct ProcessingConfiguration: Sendable, Hashable {
   ///
   /// Default: no.
   package var facts: Bool?
+  /// The uniform border of the displayed image to remove.
+  ///
+  /// Default: none.
+  package var trim: Trim?
+  /// The parts of the displayed image to hide; at most `Region.maxCount`.
+  ///
+  /// Default: none.
+  package var regions: [Region]?
   /// Options for JPEG results; ignored for other formats.
   package var jpeg: JPEGOptions?
   /// Options for PNG results; ignored for other formats.
@@ -222,6 +230,7 @@ package struct ProcessingConfiguration: Sendable, Hashable {
     metadataDescription: String? = nil, accept: AcceptedFormats? = nil, autoEffort: AutoEffort? = nil,
     zoom: Double? = nil, minWidth: Int? = nil, minHeight: Int? = nil, extendAspectRatio: Double? = nil,
     sharpenReduced: Double? = nil, facts: Bool? = nil,
+    trim: Trim? = nil, regions: [Region]? = nil,
     jpeg: JPEGOptions? = nil, png: PNGOptions? = nil, webp: WebPOptions? = nil,
     avif: AVIFOptions? = nil, jxl: JXLOptions? = nil, tensor: TensorOptions? = nil
   ) {
@@ -271,6 +280,8 @@ package struct ProcessingConfiguration: Sendable, Hashable {
     self.extendAspectRatio = extendAspectRatio
     self.sharpenReduced = sharpenReduced
     self.facts = facts
+    self.trim = trim
+    self.regions = regions
     self.jpeg = jpeg
     self.png = png
     self.webp = webp

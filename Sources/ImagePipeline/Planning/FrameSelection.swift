@@ -85,6 +85,8 @@ struct FrameSelection: Sendable, Hashable {
         "target_similarity"
       } else if format == .png, configuration.png?.isInterlaced ?? false {
         "png.interlaced"
+      } else if configuration.trim != nil {
+        "trim"
       } else {
         nil
       }

@@ -1,6 +1,9 @@
 internal import ImageCodecs
 
 extension ImageAttachments {
+  /// The maximum size of a value in bytes that is kept of an image of which parts are hidden.
+  private static let maxValueByteCount = 1000
+
   /// Returns the metadata of a result, without a color profile.
   /// - `rights`: the EXIF block with artist and copyright of the image; empty for none.
   /// - `isSRGB`: whether the colors of the result are sRGB.
@@ -14,6 +17,7 @@ extension ImageAttachments {
     // A result that may become smaller does not know its size yet.
     let isFinal = configuration.maxBytes == nil || !(configuration.allowSmallerDimensions ?? false)
     edit.size = isFinal ? .init(width: outputSize.width, height: outputSize.height) : nil
+    if configuration.hidesPixels { edit.maxValueByteCount = Self.maxValueByteCount }
     switch configuration.metadata ?? .strip {
     case .strip:
       return texts.isEmpty ? EmbeddedMetadata() : EmbeddedMetadata(edit.edited(ImageMetadata()))

@@ -141,6 +141,10 @@ package struct ProcessingReport: Sendable, Hashable {
   package var formatTrials: [FormatTrial] = []
   /// The facts of the image; `nil` if they were not requested, and if it was passed through.
   package var facts: ImageFacts?
+  /// The part of the displayed image that was chosen by its pixels; `nil` if none was.
+  package var crop: PixelRect?
+  /// The rectangles around what each region has hidden, in pixels of the displayed image.
+  package var hiddenRegions: [PixelRect] = []
   /// Whether the image was passed through without decoding: its compressed data were copied or transformed without
   /// loss.
   package var isPassedThrough = false
@@ -148,8 +152,8 @@ package struct ProcessingReport: Sendable, Hashable {
   package init(
     input: ImageInfo, output: ImageInfo, inputByteCount: UInt64, outputByteCount: UInt64, timings: StageTimings,
     peakMemoryByteCount: UInt64, warnings: [ReportedWarning], compressionQuality: Double? = nil,
-    similarity: Double? = nil, formatTrials: [FormatTrial] = [],
-    facts: ImageFacts? = nil, isPassedThrough: Bool = false
+    similarity: Double? = nil, formatTrials: [FormatTrial] = [], facts: ImageFacts? = nil, crop: PixelRect? = nil,
+    hiddenRegions: [PixelRect] = [], isPassedThrough: Bool = false
   ) {
     self.input = input
     self.output = output
@@ -162,6 +166,8 @@ package struct ProcessingReport: Sendable, Hashable {
     self.similarity = similarity
     self.formatTrials = formatTrials
     self.facts = facts
+    self.crop = crop
+    self.hiddenRegions = hiddenRegions
     self.isPassedThrough = isPassedThrough
   }
 }

@@ -68,8 +68,10 @@ struct PlanDraft {
   let framing: Framing
   /// Whether the result is a preview, for which speed matters more than quality.
   let isPreview: Bool
-  /// Warnings that explain what the memory limit changed.
-  private(set) var fallbackWarnings: [Warning] = []
+  /// Warnings about what differs from the configuration.
+  private(set) var warnings: [Warning] = []
+  /// The part of the displayed image that was chosen by its pixels; `nil` if none was.
+  private(set) var crop: PixelRect?
 
   init(_ configuration: ProcessingConfiguration, orientation: Orientation, framing: Framing, isPreview: Bool) {
     self.configuration = configuration
@@ -80,16 +82,39 @@ struct PlanDraft {
 
   /// Creates the draft for an image with `header`.
   /// - `configuration`: A configuration whose fields were validated when it was read.
-  init(_ configuration: ProcessingConfiguration, of header: ImageHeader) throws(PipelineError) {
+  /// - `findings`: What was found in the pixels of the image; `nil` if they were not searched.
+  init(
+    _ configuration: ProcessingConfiguration, of header: ImageHeader, _ findings: ImageFindings? = nil
+  ) throws(PipelineError) {
     try configuration.validateCombination()
     if !(configuration.tolerateDamage ?? false) { try Self.checkHeader(header) }
-    let orientation = header.orientation.turned(
+    let orientation = Self.orientation(configuration, of: header)
+    let stored = PixelSize(width: header.width, height: header.height)
+    var (framed, found, isAllBorder) = (configuration, PixelRect?.none, false)
+    if let findings, let search = try TrimSearch(configuration, of: header) {
+      found = findings.trims[search].flatMap(\.self)
+      isAllBorder = found == nil
+    }
+    if let found { framed.crop = Crop(found) }
+    let shown = stored.turned(by: orientation)
+    var framing = try Framing(shown: shown, configuration: framed)
+    if framed.choosesBySaliency, let saliency = findings?.saliency {
+      let part = try framed.crop?.window(in: shown) ?? Window(shown)
+      let center = saliency.center(of: framing.window, in: part, orientation, shown: shown)
+      framed.focusPoint = Point(x: center.x / Double(shown.width), y: center.y / Double(shown.height))
+      framing = try Framing(shown: shown, configuration: framed)
+      found = PixelRect(framing.window)
+    }
+    self.init(configuration, orientation: orientation, framing: framing, isPreview: false)
+    crop = found
+    if isAllBorder { warnings.append(.ignoredTrim) }
+  }
+
+  /// Returns the orientation of the stored image, including the requested rotation and flips.
+  static func orientation(_ configuration: ProcessingConfiguration, of header: ImageHeader) -> Orientation {
+    header.orientation.turned(
       quarters: (configuration.rotation ?? 0) / 90, flipsColumns: configuration.flipHorizontal ?? false,
       flipsRows: configuration.flipVertical ?? false)
-    let stored = PixelSize(width: header.width, height: header.height)
-    self.init(
-      configuration, orientation: orientation,
-      framing: try Framing(shown: stored.turned(by: orientation), configuration: configuration), isPreview: false)
   }
 
   /// Throws an error if the header is damaged.
@@ -104,7 +129,7 @@ struct PlanDraft {
     guard configuration.neverLarger ?? false else { return self }
     var draft = self
     draft.configuration.neverLarger = nil
-    draft.fallbackWarnings.append(.ignoredNeverLarger)
+    draft.warnings.append(.ignoredNeverLarger)
     return draft
   }
 
@@ -120,7 +145,7 @@ struct PlanDraft {
     let fallback = header.hasAlpha ? OutputFormat.png : .jpeg
     draft.configuration.preferredFormat = fallback
     let planned = isAuto ? OutputFormat.auto.rawValue : format.rawValue
-    draft.fallbackWarnings.append(.changedFormat(fallback.rawValue, planned: planned))
+    draft.warnings.append(.changedFormat(fallback.rawValue, planned: planned))
     return draft
   }
 

@@ -32,6 +32,17 @@ package struct ImageReader: ~Copyable {
   ///
   /// It is needed for a frame that is counted from the end.
   package var countedFrames: Int?
+  /// Stops the search of pixels when it is cancelled.
+  package var cancellation = Cancellation()
+
+  // The search of the image's pixels, and what it has found.
+  var analysis: ImageAnalysis?
+  var findings: ImageFindings?
+  var allowance: WorkAllowance?
+  // The bytes that were read for it, and the number of those that the decoder for the results has read.
+  var stored: StoredInput?
+  var headerByteCount = 0
+  var analysisTime = Duration.zero
 
   /// Creates a reader for one image, with a memory budget of `limits.memory` bytes.
   /// - Parameters:
@@ -52,6 +63,14 @@ package struct ImageReader: ~Copyable {
   ///   the `Pipeline`.
   /// - Throws: `emptyImage`, `unknownFormat`, `unsupportedImage`, `corruptImage`, `truncatedImage`, `limitExceeded`.
   package mutating func push(
+    _ bytes: RawSpan, isLast: Bool
+  ) throws(PipelineError) -> (isComplete: Bool, consumedByteCount: Int) {
+    let isAnalyzed = configurations.contains(where: \.needsAnalysis)
+    return isAnalyzed ? try pushAnalyzed(bytes, isLast: isLast) : try pushHeader(bytes, isLast: isLast)
+  }
+
+  /// Consumes the next bytes, until the header itself is complete.
+  mutating func pushHeader(
     _ bytes: RawSpan, isLast: Bool
   ) throws(PipelineError) -> (isComplete: Bool, consumedByteCount: Int) {
     var consumed = 0
@@ -177,7 +196,7 @@ package struct ImageReader: ~Copyable {
     guard let header else { throw .unfinishedHeader }
     if !configurations.contains(where: { $0.tolerateDamage ?? false }) { try PlanDraft.checkHeader(header) }
     let drafts = configurations.map { configuration in
-      Result { () throws(PipelineError) in try PlanDraft(configuration, of: header) }
+      Result { () throws(PipelineError) in try PlanDraft(configuration, of: header, findings) }
     }
     var plan = try decodedPlan(header, drafts)
     // If one rendition must be decoded, all of them are.
@@ -204,7 +223,7 @@ package struct ImageReader: ~Copyable {
     configuration.maxFrames = nil
     try selectFrames([configuration])
     guard let header else { throw .unfinishedHeader }
-    let draft = try PlanDraft(configuration, of: header)
+    let draft = try PlanDraft(configuration, of: header, findings)
     return try checked(decodedPlan(header, [.success(draft.preview(of: header, maxSide: maxSide))]))
   }
 
@@ -230,12 +249,13 @@ package struct ImageReader: ~Copyable {
     let toleratesTruncation = usable.contains { $0.configuration.tolerateTruncation ?? false }
     let toleratesDamage = usable.contains { $0.configuration.tolerateDamage ?? false }
     let attachments = try readAttachments(usable.map(\.configuration))
+    let storedByteCount = UInt64(stored?.chargedByteCount ?? 0)
     let (scale, decodeByteCount) = try withDecoder { (decoder) throws(CodecError) in
       let scales = decoder.scales
       let scale = usable.map { $0.decodeScale(of: scales) }.max() ?? 8
       let byteCount = try decoder.estimatedByteCount(
         scale: scale, toleratesTruncation: toleratesTruncation, toleratesDamage: toleratesDamage)
-      return (scale, byteCount)
+      return (scale, byteCount + storedByteCount)
     }
     let plans = drafts.map { draft in
       draft.flatMap { draft in
@@ -244,7 +264,8 @@ package struct ImageReader: ~Copyable {
             header: header, orientation: draft.orientation, framing: draft.framing, decodeScale: scale,
             decodeByteCount: decodeByteCount, configuration: draft.configuration, frames: selectedFrames,
             attachments: attachments, spill: limits.spill)
-          plan.warnings += draft.fallbackWarnings
+          plan.warnings += draft.warnings
+          plan.crop = draft.crop
           if draft.isPreview { plan.sizeRemedy = nil }
           return plan
         }

@@ -79,6 +79,6 @@ extension Plan {
   /// Whether the result contains exactly the image's pixels, possibly rotated or flipped.
   fileprivate var keepsPixels: Bool {
     let shown = storedSize.turned(by: orientation)
-    return !changesPixels && framing.imageSize == shown && framing.window == Window(shown)
+    return !changesPixels && hidden.isEmpty && framing.imageSize == shown && framing.window == Window(shown)
   }
 }

@@ -11,7 +11,9 @@ extension Plan {
   /// Returns an upper bound of the bytes that the stages charge, by their own estimates for the expected layout of
   /// decoded rows.
   func stagesByteCount(header: ImageHeader) throws(PipelineError) -> UInt64 {
-    UInt64(Self.blockOverhead) + (try Pipeline.stages(of: self).estimatedByteCount(expectedLayout(header)))
+    let layout = expectedLayout(header)
+    return UInt64(Self.blockOverhead + RegionMask.byteCount(hidden, layout: layout))
+      + (try Pipeline.stages(of: self).estimatedByteCount(layout))
   }
 
   /// Returns the layout of the decoder's rows as far as the header determines it; otherwise a larger one.

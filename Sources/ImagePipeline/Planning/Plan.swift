@@ -56,6 +56,8 @@ package struct Plan: Sendable, Hashable {
   let hidesBlocks: Bool
   /// Whether the result keeps artist and copyright, which may follow the image data in the file.
   let keepsCopyright: Bool
+  /// The areas of the stored image that are hidden before all other stages, in their order.
+  let hidden: [HiddenArea]
   /// The filters to apply to the result's rows; empty if there are none.
   package let filters: FilterChain
   /// Whether stages between the resize and the encoder change pixels; such an image is never passed through.
@@ -78,6 +80,8 @@ package struct Plan: Sendable, Hashable {
   ///
   /// It is `nil` for an image that is not copied, or whose decoder would exceed the memory limit.
   var trialScale: Int?
+  /// The part of the displayed image that was chosen by its pixels; `nil` if none was.
+  var crop: PixelRect?
   /// Warnings about the configuration, for the report.
   var warnings: [Warning]
   /// Warnings about the file that its header gives cause for; the decoder may add others.
@@ -135,6 +139,7 @@ package struct Plan: Sendable, Hashable {
     filters = FilterChain(try sharpening + Filter.resolve(configuration.filters ?? []))
     try Self.checkSides(stored: storedSize, framing: framing, filters: filters)
     changesPixels = !filters.isEmpty || framing.isPadded
+    hidden = try Self.hiddenAreas(configuration, header: header, orientation, attachments)
     let colorFormat = header.hasAlpha ? PixelFormat.rgba8 : .rgb8
     // Converting gray with a gray profile yields gray, so no other pixel format is needed.
     let isGray = header.colorSpace == .gray && !header.hasAlpha

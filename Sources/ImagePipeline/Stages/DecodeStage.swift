@@ -6,6 +6,10 @@ struct DecodeStage: ~Copyable {
   private var decoder: Decoder
   // At most the prefix from format detection; the decoder reads it before any other byte.
   private var leftover: [UInt8]
+  // Bytes that were read when the image's pixels were searched.
+  private let stored: StoredInput?
+  /// The time of the search.
+  let analysisTime: Duration
   private(set) var inputByteCount: UInt64
   private let scale: Int
   /// The number of frames that were decoded.
@@ -20,6 +24,7 @@ struct DecodeStage: ~Copyable {
   /// - `plans`: The plans of the image's renditions, at least one.
   init(_ reader: consuming ImageReader, plans: [Plan], tracing: TraceTarget) throws(PipelineError) {
     let (leftover, inputByteCount) = (reader.leftover, reader.inputByteCount)
+    let (stored, analysisTime) = (reader.stored, reader.analysisTime)
     var decoder = try reader.takeDecoder()
     let meter = StageMeter(.decode, tracing: tracing)
     let began = meter.begin()
@@ -39,6 +44,8 @@ struct DecodeStage: ~Copyable {
     meter.end(began)
     self.decoder = decoder
     self.leftover = leftover
+    self.stored = stored
+    self.analysisTime = analysisTime
     self.inputByteCount = inputByteCount
     self.scale = scale
     self.layout = layout
@@ -54,13 +61,17 @@ struct DecodeStage: ~Copyable {
     do {
       if !leftover.isEmpty {
         let prefix = leftover
-        let isLastPrefix = isLast && bytes.isEmpty
+        let isLastPrefix = isLast && bytes.isEmpty && (stored?.restByteCount ?? 0) == 0
         let progress = try prefix.withRawSpan { (prefix) throws(CodecError) in
           try decoder.read(prefix, isLast: isLastPrefix)
         }
         leftover.removeFirst(progress.consumedByteCount)
         if progress.value == .frameDone || progress.value == .done { frameCount += 1 }
         if progress.value != .needsInput { return progress.value }
+      }
+      while let stored, stored.restByteCount > 0 {
+        let event = try readStored(stored, isLast: isLast && bytes.isEmpty)
+        if event != .needsInput { return event }
       }
       let progress = try decoder.read(bytes, isLast: isLast)
       consumed += progress.consumedByteCount
@@ -70,8 +81,29 @@ struct DecodeStage: ~Copyable {
     } catch { throw PipelineError(error) }
   }
 
-  /// Counts bytes that follow the image.
-  mutating func skip(_ byteCount: Int) { inputByteCount += UInt64(byteCount) }
+  /// Decodes the next stored bytes.
+  /// - `isLast`: Whether no bytes follow all that are stored.
+  private mutating func readStored(_ stored: StoredInput, isLast: Bool) throws(CodecError) -> Decoder.Event {
+    var (event, byteCount) = (Decoder.Event.needsInput, 0)
+    try stored.withNext { (bytes, isLastChunk) throws(CodecError) in
+      let progress = try decoder.read(bytes, isLast: isLast && isLastChunk)
+      (event, byteCount) = (progress.value, progress.consumedByteCount)
+    }
+    stored.consume(byteCount)
+    inputByteCount += UInt64(byteCount)
+    if event == .frameDone || event == .done { frameCount += 1 }
+    return event
+  }
+
+  /// The number of bytes of the image that have arrived, without those that `read` is called with.
+  var arrivedByteCount: UInt64 { inputByteCount + UInt64(stored?.restByteCount ?? 0) }
+
+  /// Counts bytes that follow the image, also those that are stored.
+  mutating func skip(_ byteCount: Int) {
+    let rest = stored?.restByteCount ?? 0
+    stored?.consume(rest)
+    inputByteCount += UInt64(rest + byteCount)
+  }
 
   /// Calls `body` with the rows of the last `.stripReady` event.
   func withStrip(_ body: (borrowing Strip) throws(PipelineError) -> Void) throws(PipelineError) {

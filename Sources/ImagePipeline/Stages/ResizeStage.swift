@@ -179,6 +179,7 @@ struct ResizeStage: Stage {
     attributes["imageworker.height"] = .int64(Int64(size.height))
     attributes["imageworker.pixels"] = .int64(Int64(size.pixelCount))
     attributes["imageworker.skipped"] = .bool(planes.isEmpty)
+    if !plan.hidden.isEmpty { attributes["imageworker.hidden_regions"] = .int64(Int64(plan.hidden.count)) }
   }
 
   private static func axes(

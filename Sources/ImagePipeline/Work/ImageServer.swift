@@ -34,7 +34,9 @@ package final class ImageServer {
   package init(limits: ImageLimits, cancellation: Cancellation, tracing: TraceTarget) {
     self.cancellation = cancellation
     self.tracing = tracing
-    phase = .reading(ImageReader(limits: limits))
+    var reader = ImageReader(limits: limits)
+    reader.cancellation = cancellation
+    phase = .reading(reader)
   }
 
   /// Serves a request.

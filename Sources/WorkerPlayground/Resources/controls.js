@@ -281,11 +281,12 @@ function segments({ id, path, field, state }, items) {
   };
 }
 
-/** The nine places of a gravity. */
+/** The nine places of a gravity, and other choices below them. */
 function pad({ id, path, field, state }) {
   const known = state.contract.enums[field.typeName];
   const group = h("div", { class: "pad", role: "radiogroup", "aria-labelledby": `${id}-label` });
-  const buttons = compass.map((word) => {
+  const others = known.map((value) => value.word).filter((word) => !compass.includes(word) && word !== "unspecified");
+  const buttons = [...compass, ...others].map((word) => {
     const choice = known.find((value) => value.word === word);
     return h("button", {
       type: "button", role: "radio", "aria-label": word.replaceAll("_", " "), title: sentence(choice.comment),

@@ -7,7 +7,8 @@ const groups = [
   { title: "Size", pattern: /^(max_width|max_height|resize_mode)/, isGeometry: true },
   { title: "Format and bytes", pattern: /^(preferred_format|accept|auto_effort|compression_quality|max_bytes)$/ },
   { title: "Filters", pattern: /^filters$|^sharpen/ },
-  { title: "Framing", pattern: /gravity|focus|crop|^pad|^extend|background/, isGeometry: true, isClosed: true },
+  { title: "Regions", pattern: /^regions$/, isClosed: true },
+  { title: "Framing", pattern: /gravity|focus|crop|trim|^pad|^extend|background/, isGeometry: true, isClosed: true },
   { title: "Orientation", pattern: /rotat|flip/, isGeometry: true, isClosed: true },
   { title: "Scale", pattern: /^scale|^zoom|^min_|upscale|^resampling|^exact|^resize_in/, isGeometry: true, isClosed: true },
   { title: "Similarity and compression", pattern: /format|quality|bytes|similarity|smaller|larger|always/, isClosed: true },
@@ -49,7 +50,7 @@ export class Contract {
       ...group, fields: fields.filter((field) => groups.find(({ pattern }) => pattern.test(field.name)) === group),
     }));
     const options = this.fields.filter((field) => this.isOptions(field)).map((field) => ({
-      title: label(field.name), format: field.name, isClosed: true, path: [field.name],
+      title: label(field.name), format: acronyms[field.name] && field.name, isClosed: true, path: [field.name],
       fields: this.fieldsOf(field.typeName),
     }));
     const rest = listed.findIndex((group) => group.title === "Metadata and damage");

@@ -25,6 +25,86 @@ fileprivate nonisolated struct _GeneratedWithProtocGenSwiftVersion: SwiftProtobu
   typealias Version = _2
 }
 
+public nonisolated enum Imageworker_V1_RegionShape: SwiftProtobuf.Enum, Swift.CaseIterable {
+  public typealias RawValue = Int
+  case unspecified // = 0
+  case rectangle // = 1
+  case ellipse // = 2
+  case UNRECOGNIZED(Int)
+
+  public init() {
+    self = .unspecified
+  }
+
+  public init?(rawValue: Int) {
+    switch rawValue {
+    case 0: self = .unspecified
+    case 1: self = .rectangle
+    case 2: self = .ellipse
+    default: self = .UNRECOGNIZED(rawValue)
+    }
+  }
+
+  public var rawValue: Int {
+    switch self {
+    case .unspecified: return 0
+    case .rectangle: return 1
+    case .ellipse: return 2
+    case .UNRECOGNIZED(let i): return i
+    }
+  }
+
+  // The compiler won't synthesize support with the UNRECOGNIZED case.
+  public static let allCases: [Imageworker_V1_RegionShape] = [
+    .unspecified,
+    .rectangle,
+    .ellipse,
+  ]
+
+}
+
+public nonisolated enum Imageworker_V1_RegionEffect: SwiftProtobuf.Enum, Swift.CaseIterable {
+  public typealias RawValue = Int
+  case unspecified // = 0
+  case blur // = 1
+  case pixelate // = 2
+  case fill // = 3
+  case UNRECOGNIZED(Int)
+
+  public init() {
+    self = .unspecified
+  }
+
+  public init?(rawValue: Int) {
+    switch rawValue {
+    case 0: self = .unspecified
+    case 1: self = .blur
+    case 2: self = .pixelate
+    case 3: self = .fill
+    default: self = .UNRECOGNIZED(rawValue)
+    }
+  }
+
+  public var rawValue: Int {
+    switch self {
+    case .unspecified: return 0
+    case .blur: return 1
+    case .pixelate: return 2
+    case .fill: return 3
+    case .UNRECOGNIZED(let i): return i
+    }
+  }
+
+  // The compiler won't synthesize support with the UNRECOGNIZED case.
+  public static let allCases: [Imageworker_V1_RegionEffect] = [
+    .unspecified,
+    .blur,
+    .pixelate,
+    .fill,
+  ]
+
+}
+
 public nonisolated enum Imageworker_V1_OutputFormat: SwiftProtobuf.Enum, Swift.CaseIterable {
   public typealias RawValue = Int
   case unspecified // = 0
@@ -36,6 +116,7 @@ public nonisolated enum Imageworker_V1_OutputFormat: SwiftProtobuf.Enum, Swift.C
   case gif // = 6
   case jxl // = 7
   case auto // = 8
+  case raw // = 9
   case UNRECOGNIZED(Int)
 
   public init() {
@@ -53,6 +134,7 @@ public nonisolated enum Imageworker_V1_OutputFormat: SwiftProtobuf.Enum, Swift.C
     case 6: self = .gif
     case 7: self = .jxl
     case 8: self = .auto
+    case 9: self = .raw
     default: self = .UNRECOGNIZED(rawValue)
     }
   }
@@ -68,6 +150,7 @@ public nonisolated enum Imageworker_V1_OutputFormat: SwiftProtobuf.Enum, Swift.C
     case .gif: return 6
     case .jxl: return 7
     case .auto: return 8
+    case .raw: return 9
     case .UNRECOGNIZED(let i): return i
     }
   }
@@ -83,6 +166,7 @@ public nonisolated enum Imageworker_V1_OutputFormat: SwiftProtobuf.Enum, Swift.C
     .gif,
     .jxl,
     .auto,
+    .raw,
   ]
 
 }
@@ -241,6 +325,7 @@ public nonisolated enum Imageworker_V1_Gravity: SwiftProtobuf.Enum, Swift.CaseIt
   case southWest // = 7
   case west // = 8
   case northWest // = 9
+  case smart // = 10
   case UNRECOGNIZED(Int)
 
   public init() {
@@ -259,6 +344,7 @@ public nonisolated enum Imageworker_V1_Gravity: SwiftProtobuf.Enum, Swift.CaseIt
     case 7: self = .southWest
     case 8: self = .west
     case 9: self = .northWest
+    case 10: self = .smart
     default: self = .UNRECOGNIZED(rawValue)
     }
   }
@@ -275,6 +361,7 @@ public nonisolated enum Imageworker_V1_Gravity: SwiftProtobuf.Enum, Swift.CaseIt
     case .southWest: return 7
     case .west: return 8
     case .northWest: return 9
+    case .smart: return 10
     case .UNRECOGNIZED(let i): return i
     }
   }
@@ -291,6 +378,7 @@ public nonisolated enum Imageworker_V1_Gravity: SwiftProtobuf.Enum, Swift.CaseIt
     .southWest,
     .west,
     .northWest,
+    .smart,
   ]
 
 }
@@ -517,6 +605,182 @@ public nonisolated enum Imageworker_V1_PNGFilter: SwiftProtobuf.Enum, Swift.Case
 
 }
 
+public nonisolated enum Imageworker_V1_TensorElementType: SwiftProtobuf.Enum, Swift.CaseIterable {
+  public typealias RawValue = Int
+  case unspecified // = 0
+  case u8 // = 1
+  case f16 // = 2
+  case bf16 // = 3
+  case f32 // = 4
+  case UNRECOGNIZED(Int)
+
+  public init() {
+    self = .unspecified
+  }
+
+  public init?(rawValue: Int) {
+    switch rawValue {
+    case 0: self = .unspecified
+    case 1: self = .u8
+    case 2: self = .f16
+    case 3: self = .bf16
+    case 4: self = .f32
+    default: self = .UNRECOGNIZED(rawValue)
+    }
+  }
+
+  public var rawValue: Int {
+    switch self {
+    case .unspecified: return 0
+    case .u8: return 1
+    case .f16: return 2
+    case .bf16: return 3
+    case .f32: return 4
+    case .UNRECOGNIZED(let i): return i
+    }
+  }
+
+  // The compiler won't synthesize support with the UNRECOGNIZED case.
+  public static let allCases: [Imageworker_V1_TensorElementType] = [
+    .unspecified,
+    .u8,
+    .f16,
+    .bf16,
+    .f32,
+  ]
+
+}
+
+public nonisolated enum Imageworker_V1_TensorLayout: SwiftProtobuf.Enum, Swift.CaseIterable {
+  public typealias RawValue = Int
+  case unspecified // = 0
+  case hwc // = 1
+  case chw // = 2
+  case UNRECOGNIZED(Int)
+
+  public init() {
+    self = .unspecified
+  }
+
+  public init?(rawValue: Int) {
+    switch rawValue {
+    case 0: self = .unspecified
+    case 1: self = .hwc
+    case 2: self = .chw
+    default: self = .UNRECOGNIZED(rawValue)
+    }
+  }
+
+  public var rawValue: Int {
+    switch self {
+    case .unspecified: return 0
+    case .hwc: return 1
+    case .chw: return 2
+    case .UNRECOGNIZED(let i): return i
+    }
+  }
+
+  // The compiler won't synthesize support with the UNRECOGNIZED case.
+  public static let allCases: [Imageworker_V1_TensorLayout] = [
+    .unspecified,
+    .hwc,
+    .chw,
+  ]
+
+}
+
+public nonisolated enum Imageworker_V1_TensorChannels: SwiftProtobuf.Enum, Swift.CaseIterable {
+  public typealias RawValue = Int
+  case unspecified // = 0
+  case rgb // = 1
+  case bgr // = 2
+  case gray // = 3
+  case UNRECOGNIZED(Int)
+
+  public init() {
+    self = .unspecified
+  }
+
+  public init?(rawValue: Int) {
+    switch rawValue {
+    case 0: self = .unspecified
+    case 1: self = .rgb
+    case 2: self = .bgr
+    case 3: self = .gray
+    default: self = .UNRECOGNIZED(rawValue)
+    }
+  }
+
+  public var rawValue: Int {
+    switch self {
+    case .unspecified: return 0
+    case .rgb: return 1
+    case .bgr: return 2
+    case .gray: return 3
+    case .UNRECOGNIZED(let i): return i
+    }
+  }
+
+  // The compiler won't synthesize support with the UNRECOGNIZED case.
+  public static let allCases: [Imageworker_V1_TensorChannels] = [
+    .unspecified,
+    .rgb,
+    .bgr,
+    .gray,
+  ]
+
+}
+
+public nonisolated enum Imageworker_V1_TensorNormalization: SwiftProtobuf.Enum, Swift.CaseIterable {
+  public typealias RawValue = Int
+  case unspecified // = 0
+  case none // = 1
+  case unit // = 2
+  case half // = 3
+  case imagenet // = 4
+  case clip // = 5
+  case UNRECOGNIZED(Int)
+
+  public init() {
+    self = .unspecified
+  }
+
+  public init?(rawValue: Int) {
+    switch rawValue {
+    case 0: self = .unspecified
+    case 1: self = .none
+    case 2: self = .unit
+    case 3: self = .half
+    case 4: self = .imagenet
+    case 5: self = .clip
+    default: self = .UNRECOGNIZED(rawValue)
+    }
+  }
+
+  public var rawValue: Int {
+    switch self {
+    case .unspecified: return 0
+    case .none: return 1
+    case .unit: return 2
+    case .half: return 3
+    case .imagenet: return 4
+    case .clip: return 5
+    case .UNRECOGNIZED(let i): return i
+    }
+  }
+
+  // The compiler won't synthesize support with the UNRECOGNIZED case.
+  public static let allCases: [Imageworker_V1_TensorNormalization] = [
+    .unspecified,
+    .none,
+    .unit,
+    .half,
+    .imagenet,
+    .clip,
+  ]
+
+}
+
 public nonisolated enum Imageworker_V1_WarningCode: SwiftProtobuf.Enum, Swift.CaseIterable {
   public typealias RawValue = Int
   case unspecified // = 0
@@ -541,6 +805,7 @@ public nonisolated enum Imageworker_V1_WarningCode: SwiftProtobuf.Enum, Swift.Ca
   case framesDropped // = 19
   case credentialsRemoved // = 30
   case colorSpaceChanged // = 31
+  case trimIgnored // = 32
   case UNRECOGNIZED(Int)
 
   public init() {
@@ -571,6 +836,7 @@ public nonisolated enum Imageworker_V1_WarningCode: SwiftProtobuf.Enum, Swift.Ca
     case 19: self = .framesDropped
     case 30: self = .credentialsRemoved
     case 31: self = .colorSpaceChanged
+    case 32: self = .trimIgnored
     default: self = .UNRECOGNIZED(rawValue)
     }
   }
@@ -599,6 +865,7 @@ public nonisolated enum Imageworker_V1_WarningCode: SwiftProtobuf.Enum, Swift.Ca
     case .framesDropped: return 19
     case .credentialsRemoved: return 30
     case .colorSpaceChanged: return 31
+    case .trimIgnored: return 32
     case .UNRECOGNIZED(let i): return i
     }
   }
@@ -627,6 +894,7 @@ public nonisolated enum Imageworker_V1_WarningCode: SwiftProtobuf.Enum, Swift.Ca
     .framesDropped,
     .credentialsRemoved,
     .colorSpaceChanged,
+    .trimIgnored,
   ]
 
 }
@@ -1021,53 +1289,139 @@ public nonisolated struct Imageworker_V1_Preset: Sendable {
   fileprivate var _configuration: Imageworker_V1_ProcessingConfiguration? = nil
 }
 
-public nonisolated struct Imageworker_V1_ImageInfo: Sendable {
+public nonisolated struct Imageworker_V1_ImageInfo: @unchecked Sendable {
   // SwiftProtobuf.Message conformance is added in an extension below. See the
   // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
   // methods supported on all messages.
 
-  public var format: String = String()
+  public var format: String {
+    get {_storage._format}
+    set {_uniqueStorage()._format = newValue}
+  }
 
-  public var width: UInt32 = 0
+  public var width: UInt32 {
+    get {_storage._width}
+    set {_uniqueStorage()._width = newValue}
+  }
 
-  public var height: UInt32 = 0
+  public var height: UInt32 {
+    get {_storage._height}
+    set {_uniqueStorage()._height = newValue}
+  }
 
-  public var orientation: UInt32 = 0
+  public var orientation: UInt32 {
+    get {_storage._orientation}
+    set {_uniqueStorage()._orientation = newValue}
+  }
 
-  public var hasAlpha_p: Bool = false
+  public var hasAlpha_p: Bool {
+    get {_storage._hasAlpha_p}
+    set {_uniqueStorage()._hasAlpha_p = newValue}
+  }
 
-  public var bitDepth: UInt32 = 0
+  public var bitDepth: UInt32 {
+    get {_storage._bitDepth}
+    set {_uniqueStorage()._bitDepth = newValue}
+  }
 
-  public var colorSpace: String = String()
+  public var colorSpace: String {
+    get {_storage._colorSpace}
+    set {_uniqueStorage()._colorSpace = newValue}
+  }
 
-  public var frameCount: UInt32 = 0
+  public var frameCount: UInt32 {
+    get {_storage._frameCount}
+    set {_uniqueStorage()._frameCount = newValue}
+  }
 
   public var duration: SwiftProtobuf.Google_Protobuf_Duration {
-    get {_duration ?? SwiftProtobuf.Google_Protobuf_Duration()}
-    set {_duration = newValue}
+    get {_storage._duration ?? SwiftProtobuf.Google_Protobuf_Duration()}
+    set {_uniqueStorage()._duration = newValue}
   }
   /// Returns true if `duration` has been explicitly set.
-  public var hasDuration: Bool {self._duration != nil}
+  public var hasDuration: Bool {_storage._duration != nil}
   /// Clears the value of `duration`. Subsequent reads from it will return its default value.
-  public mutating func clearDuration() {self._duration = nil}
+  public mutating func clearDuration() {_uniqueStorage()._duration = nil}
 
   public var playCount: UInt32 {
-    get {_playCount ?? 0}
-    set {_playCount = newValue}
+    get {_storage._playCount ?? 0}
+    set {_uniqueStorage()._playCount = newValue}
   }
   /// Returns true if `playCount` has been explicitly set.
-  public var hasPlayCount: Bool {self._playCount != nil}
+  public var hasPlayCount: Bool {_storage._playCount != nil}
   /// Clears the value of `playCount`. Subsequent reads from it will return its default value.
-  public mutating func clearPlayCount() {self._playCount = nil}
+  public mutating func clearPlayCount() {_uniqueStorage()._playCount = nil}
 
-  public var gamut: String = String()
+  public var gamut: String {
+    get {_storage._gamut}
+    set {_uniqueStorage()._gamut = newValue}
+  }
+
+  public var tensor: Imageworker_V1_TensorInfo {
+    get {_storage._tensor ?? Imageworker_V1_TensorInfo()}
+    set {_uniqueStorage()._tensor = newValue}
+  }
+  /// Returns true if `tensor` has been explicitly set.
+  public var hasTensor: Bool {_storage._tensor != nil}
+  /// Clears the value of `tensor`. Subsequent reads from it will return its default value.
+  public mutating func clearTensor() {_uniqueStorage()._tensor = nil}
 
   public var unknownFields = SwiftProtobuf.UnknownStorage()
 
   public init() {}
 
-  fileprivate var _duration: SwiftProtobuf.Google_Protobuf_Duration? = nil
-  fileprivate var _playCount: UInt32? = nil
+  fileprivate var _storage = _StorageClass.defaultInstance
+}
+
+public nonisolated struct Imageworker_V1_TensorInfo: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  public var elementType: Imageworker_V1_TensorElementType = .unspecified
+
+  public var layout: Imageworker_V1_TensorLayout = .unspecified
+
+  public var channels: Imageworker_V1_TensorChannels = .unspecified
+
+  public var shape: [UInt32] = []
+
+  public var strides: [UInt64] = []
+
+  public var byteOrder: String = String()
+
+  public var content: Imageworker_V1_PixelBox {
+    get {_content ?? Imageworker_V1_PixelBox()}
+    set {_content = newValue}
+  }
+  /// Returns true if `content` has been explicitly set.
+  public var hasContent: Bool {self._content != nil}
+  /// Clears the value of `content`. Subsequent reads from it will return its default value.
+  public mutating func clearContent() {self._content = nil}
+
+  public var unknownFields = SwiftProtobuf.UnknownStorage()
+
+  public init() {}
+
+  fileprivate var _content: Imageworker_V1_PixelBox? = nil
+}
+
+public nonisolated struct Imageworker_V1_PixelBox: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  public var x: UInt32 = 0
+
+  public var y: UInt32 = 0
+
+  public var width: UInt32 = 0
+
+  public var height: UInt32 = 0
+
+  public var unknownFields = SwiftProtobuf.UnknownStorage()
+
+  public init() {}
 }
 
 public nonisolated struct Imageworker_V1_ProcessingConfiguration: @unchecked Sendable {
@@ -1530,11 +1884,120 @@ public nonisolated struct Imageworker_V1_ProcessingConfiguration: @unchecked Sen
   /// Clears the value of `facts`. Subsequent reads from it will return its default value.
   public mutating func clearFacts() {_uniqueStorage()._facts = nil}
 
+  public var tensor: Imageworker_V1_TensorOptions {
+    get {_storage._tensor ?? Imageworker_V1_TensorOptions()}
+    set {_uniqueStorage()._tensor = newValue}
+  }
+  /// Returns true if `tensor` has been explicitly set.
+  public var hasTensor: Bool {_storage._tensor != nil}
+  /// Clears the value of `tensor`. Subsequent reads from it will return its default value.
+  public mutating func clearTensor() {_uniqueStorage()._tensor = nil}
+
+  public var trim: Imageworker_V1_Trim {
+    get {_storage._trim ?? Imageworker_V1_Trim()}
+    set {_uniqueStorage()._trim = newValue}
+  }
+  /// Returns true if `trim` has been explicitly set.
+  public var hasTrim: Bool {_storage._trim != nil}
+  /// Clears the value of `trim`. Subsequent reads from it will return its default value.
+  public mutating func clearTrim() {_uniqueStorage()._trim = nil}
+
+  public var regions: [Imageworker_V1_Region] {
+    get {_storage._regions}
+    set {_uniqueStorage()._regions = newValue}
+  }
+
   public var unknownFields = SwiftProtobuf.UnknownStorage()
 
   public init() {}
 
   fileprivate var _storage = _StorageClass.defaultInstance
+}
+
+public nonisolated struct Imageworker_V1_Trim: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  public var threshold: UInt32 {
+    get {_threshold ?? 0}
+    set {_threshold = newValue}
+  }
+  /// Returns true if `threshold` has been explicitly set.
+  public var hasThreshold: Bool {self._threshold != nil}
+  /// Clears the value of `threshold`. Subsequent reads from it will return its default value.
+  public mutating func clearThreshold() {self._threshold = nil}
+
+  public var color: Imageworker_V1_Color {
+    get {_color ?? Imageworker_V1_Color()}
+    set {_color = newValue}
+  }
+  /// Returns true if `color` has been explicitly set.
+  public var hasColor: Bool {self._color != nil}
+  /// Clears the value of `color`. Subsequent reads from it will return its default value.
+  public mutating func clearColor() {self._color = nil}
+
+  public var equalHorizontal: Bool {
+    get {_equalHorizontal ?? false}
+    set {_equalHorizontal = newValue}
+  }
+  /// Returns true if `equalHorizontal` has been explicitly set.
+  public var hasEqualHorizontal: Bool {self._equalHorizontal != nil}
+  /// Clears the value of `equalHorizontal`. Subsequent reads from it will return its default value.
+  public mutating func clearEqualHorizontal() {self._equalHorizontal = nil}
+
+  public var equalVertical: Bool {
+    get {_equalVertical ?? false}
+    set {_equalVertical = newValue}
+  }
+  /// Returns true if `equalVertical` has been explicitly set.
+  public var hasEqualVertical: Bool {self._equalVertical != nil}
+  /// Clears the value of `equalVertical`. Subsequent reads from it will return its default value.
+  public mutating func clearEqualVertical() {self._equalVertical = nil}
+
+  public var unknownFields = SwiftProtobuf.UnknownStorage()
+
+  public init() {}
+
+  fileprivate var _threshold: UInt32? = nil
+  fileprivate var _color: Imageworker_V1_Color? = nil
+  fileprivate var _equalHorizontal: Bool? = nil
+  fileprivate var _equalVertical: Bool? = nil
+}
+
+public nonisolated struct Imageworker_V1_Region: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  public var shape: Imageworker_V1_RegionShape = .unspecified
+
+  public var area: Imageworker_V1_Rect {
+    get {_area ?? Imageworker_V1_Rect()}
+    set {_area = newValue}
+  }
+  /// Returns true if `area` has been explicitly set.
+  public var hasArea: Bool {self._area != nil}
+  /// Clears the value of `area`. Subsequent reads from it will return its default value.
+  public mutating func clearArea() {self._area = nil}
+
+  public var effect: Imageworker_V1_RegionEffect = .unspecified
+
+  public var color: Imageworker_V1_Color {
+    get {_color ?? Imageworker_V1_Color()}
+    set {_color = newValue}
+  }
+  /// Returns true if `color` has been explicitly set.
+  public var hasColor: Bool {self._color != nil}
+  /// Clears the value of `color`. Subsequent reads from it will return its default value.
+  public mutating func clearColor() {self._color = nil}
+
+  public var unknownFields = SwiftProtobuf.UnknownStorage()
+
+  public init() {}
+
+  fileprivate var _area: Imageworker_V1_Rect? = nil
+  fileprivate var _color: Imageworker_V1_Color? = nil
 }
 
 public nonisolated struct Imageworker_V1_Point: Sendable {
@@ -1808,6 +2271,71 @@ public nonisolated struct Imageworker_V1_JXLOptions: Sendable {
   fileprivate var _effort: UInt32? = nil
 }
 
+public nonisolated struct Imageworker_V1_TensorOptions: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  public var elementType: Imageworker_V1_TensorElementType {
+    get {_elementType ?? .unspecified}
+    set {_elementType = newValue}
+  }
+  /// Returns true if `elementType` has been explicitly set.
+  public var hasElementType: Bool {self._elementType != nil}
+  /// Clears the value of `elementType`. Subsequent reads from it will return its default value.
+  public mutating func clearElementType() {self._elementType = nil}
+
+  public var layout: Imageworker_V1_TensorLayout {
+    get {_layout ?? .unspecified}
+    set {_layout = newValue}
+  }
+  /// Returns true if `layout` has been explicitly set.
+  public var hasLayout: Bool {self._layout != nil}
+  /// Clears the value of `layout`. Subsequent reads from it will return its default value.
+  public mutating func clearLayout() {self._layout = nil}
+
+  public var channels: Imageworker_V1_TensorChannels {
+    get {_channels ?? .unspecified}
+    set {_channels = newValue}
+  }
+  /// Returns true if `channels` has been explicitly set.
+  public var hasChannels: Bool {self._channels != nil}
+  /// Clears the value of `channels`. Subsequent reads from it will return its default value.
+  public mutating func clearChannels() {self._channels = nil}
+
+  public var normalization: Imageworker_V1_TensorNormalization {
+    get {_normalization ?? .unspecified}
+    set {_normalization = newValue}
+  }
+  /// Returns true if `normalization` has been explicitly set.
+  public var hasNormalization: Bool {self._normalization != nil}
+  /// Clears the value of `normalization`. Subsequent reads from it will return its default value.
+  public mutating func clearNormalization() {self._normalization = nil}
+
+  public var scale: Double {
+    get {_scale ?? 0}
+    set {_scale = newValue}
+  }
+  /// Returns true if `scale` has been explicitly set.
+  public var hasScale: Bool {self._scale != nil}
+  /// Clears the value of `scale`. Subsequent reads from it will return its default value.
+  public mutating func clearScale() {self._scale = nil}
+
+  public var mean: [Double] = []
+
+  public var standardDeviation: [Double] = []
+
+  public var unknownFields = SwiftProtobuf.UnknownStorage()
+
+  public init() {}
+
+  fileprivate var _elementType: Imageworker_V1_TensorElementType? = nil
+  fileprivate var _layout: Imageworker_V1_TensorLayout? = nil
+  fileprivate var _channels: Imageworker_V1_TensorChannels? = nil
+  fileprivate var _normalization: Imageworker_V1_TensorNormalization? = nil
+  fileprivate var _scale: Double? = nil
+}
+
 public nonisolated struct Imageworker_V1_ProcessingReport: @unchecked Sendable {
   // SwiftProtobuf.Message conformance is added in an extension below. See the
   // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
@@ -1901,6 +2429,20 @@ public nonisolated struct Imageworker_V1_ProcessingReport: @unchecked Sendable {
   public var formatTrials: [Imageworker_V1_FormatTrial] {
     get {_storage._formatTrials}
     set {_uniqueStorage()._formatTrials = newValue}
+  }
+
+  public var crop: Imageworker_V1_Rect {
+    get {_storage._crop ?? Imageworker_V1_Rect()}
+    set {_uniqueStorage()._crop = newValue}
+  }
+  /// Returns true if `crop` has been explicitly set.
+  public var hasCrop: Bool {_storage._crop != nil}
+  /// Clears the value of `crop`. Subsequent reads from it will return its default value.
+  public mutating func clearCrop() {_uniqueStorage()._crop = nil}
+
+  public var hiddenRegions: [Imageworker_V1_Rect] {
+    get {_storage._hiddenRegions}
+    set {_uniqueStorage()._hiddenRegions = newValue}
   }
 
   public var facts: Imageworker_V1_ImageFacts {
@@ -2097,8 +2639,16 @@ public nonisolated struct Imageworker_V1_StageTimings: Sendable {
 
 fileprivate nonisolated let _protobuf_package = "imageworker.v1"
 
+nonisolated extension Imageworker_V1_RegionShape: SwiftProtobuf._ProtoNameProviding {
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{2}\0REGION_SHAPE_UNSPECIFIED\0\u{1}REGION_SHAPE_RECTANGLE\0\u{1}REGION_SHAPE_ELLIPSE\0")
+}
+
+nonisolated extension Imageworker_V1_RegionEffect: SwiftProtobuf._ProtoNameProviding {
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{2}\0REGION_EFFECT_UNSPECIFIED\0\u{1}REGION_EFFECT_BLUR\0\u{1}REGION_EFFECT_PIXELATE\0\u{1}REGION_EFFECT_FILL\0")
+}
+
 nonisolated extension Imageworker_V1_OutputFormat: SwiftProtobuf._ProtoNameProviding {
-  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{2}\0OUTPUT_FORMAT_UNSPECIFIED\0\u{1}OUTPUT_FORMAT_ORIGINAL\0\u{1}OUTPUT_FORMAT_JPEG\0\u{1}OUTPUT_FORMAT_PNG\0\u{1}OUTPUT_FORMAT_WEBP\0\u{1}OUTPUT_FORMAT_AVIF\0\u{1}OUTPUT_FORMAT_GIF\0\u{1}OUTPUT_FORMAT_JXL\0\u{1}OUTPUT_FORMAT_AUTO\0")
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{2}\0OUTPUT_FORMAT_UNSPECIFIED\0\u{1}OUTPUT_FORMAT_ORIGINAL\0\u{1}OUTPUT_FORMAT_JPEG\0\u{1}OUTPUT_FORMAT_PNG\0\u{1}OUTPUT_FORMAT_WEBP\0\u{1}OUTPUT_FORMAT_AVIF\0\u{1}OUTPUT_FORMAT_GIF\0\u{1}OUTPUT_FORMAT_JXL\0\u{1}OUTPUT_FORMAT_AUTO\0\u{1}OUTPUT_FORMAT_RAW\0")
 }
 
 nonisolated extension Imageworker_V1_AutoEffort: SwiftProtobuf._ProtoNameProviding {
@@ -2114,7 +2664,7 @@ nonisolated extension Imageworker_V1_ResamplingKernel: SwiftProtobuf._ProtoNameP
 }
 
 nonisolated extension Imageworker_V1_Gravity: SwiftProtobuf._ProtoNameProviding {
-  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{2}\0GRAVITY_UNSPECIFIED\0\u{1}GRAVITY_CENTER\0\u{1}GRAVITY_NORTH\0\u{1}GRAVITY_NORTH_EAST\0\u{1}GRAVITY_EAST\0\u{1}GRAVITY_SOUTH_EAST\0\u{1}GRAVITY_SOUTH\0\u{1}GRAVITY_SOUTH_WEST\0\u{1}GRAVITY_WEST\0\u{1}GRAVITY_NORTH_WEST\0")
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{2}\0GRAVITY_UNSPECIFIED\0\u{1}GRAVITY_CENTER\0\u{1}GRAVITY_NORTH\0\u{1}GRAVITY_NORTH_EAST\0\u{1}GRAVITY_EAST\0\u{1}GRAVITY_SOUTH_EAST\0\u{1}GRAVITY_SOUTH\0\u{1}GRAVITY_SOUTH_WEST\0\u{1}GRAVITY_WEST\0\u{1}GRAVITY_NORTH_WEST\0\u{1}GRAVITY_SMART\0")
 }
 
 nonisolated extension Imageworker_V1_ColorSpace: SwiftProtobuf._ProtoNameProviding {
@@ -2137,8 +2687,24 @@ nonisolated extension Imageworker_V1_PNGFilter: SwiftProtobuf._ProtoNameProvidin
   public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{2}\0PNG_FILTER_UNSPECIFIED\0\u{1}PNG_FILTER_ADAPTIVE\0\u{1}PNG_FILTER_NONE\0\u{1}PNG_FILTER_SUB\0\u{1}PNG_FILTER_UP\0\u{1}PNG_FILTER_AVERAGE\0\u{1}PNG_FILTER_PAETH\0")
 }
 
+nonisolated extension Imageworker_V1_TensorElementType: SwiftProtobuf._ProtoNameProviding {
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{2}\0TENSOR_ELEMENT_TYPE_UNSPECIFIED\0\u{1}TENSOR_ELEMENT_TYPE_U8\0\u{1}TENSOR_ELEMENT_TYPE_F16\0\u{1}TENSOR_ELEMENT_TYPE_BF16\0\u{1}TENSOR_ELEMENT_TYPE_F32\0")
+}
+
+nonisolated extension Imageworker_V1_TensorLayout: SwiftProtobuf._ProtoNameProviding {
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{2}\0TENSOR_LAYOUT_UNSPECIFIED\0\u{1}TENSOR_LAYOUT_HWC\0\u{1}TENSOR_LAYOUT_CHW\0")
+}
+
+nonisolated extension Imageworker_V1_TensorChannels: SwiftProtobuf._ProtoNameProviding {
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{2}\0TENSOR_CHANNELS_UNSPECIFIED\0\u{1}TENSOR_CHANNELS_RGB\0\u{1}TENSOR_CHANNELS_BGR\0\u{1}TENSOR_CHANNELS_GRAY\0")
+}
+
+nonisolated extension Imageworker_V1_TensorNormalization: SwiftProtobuf._ProtoNameProviding {
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{2}\0TENSOR_NORMALIZATION_UNSPECIFIED\0\u{1}TENSOR_NORMALIZATION_NONE\0\u{1}TENSOR_NORMALIZATION_UNIT\0\u{1}TENSOR_NORMALIZATION_HALF\0\u{1}TENSOR_NORMALIZATION_IMAGENET\0\u{1}TENSOR_NORMALIZATION_CLIP\0")
+}
+
 nonisolated extension Imageworker_V1_WarningCode: SwiftProtobuf._ProtoNameProviding {
-  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{2}\0WARNING_CODE_UNSPECIFIED\0\u{1}WARNING_CODE_EXIF_IGNORED\0\u{1}WARNING_CODE_FIRST_IMAGE_ONLY\0\u{1}WARNING_CODE_DAMAGE_REPAIRED\0\u{1}WARNING_CODE_END_ADDED\0\u{1}WARNING_CODE_TRUNCATED\0\u{1}WARNING_CODE_PROFILE_IGNORED\0\u{1}WARNING_CODE_DAMAGED\0\u{1}WARNING_CODE_SCALE_FACTOR_IGNORED\0\u{1}WARNING_CODE_TARGET_SIMILARITY_IGNORED\0\u{1}WARNING_CODE_TARGET_SIMILARITY_MISSED\0\u{1}WARNING_CODE_SIZE_REDUCED\0\u{1}WARNING_CODE_QUALITY_REDUCED\0\u{1}WARNING_CODE_LARGER_THAN_IMAGE\0\u{1}WARNING_CODE_NEVER_LARGER_IGNORED\0\u{1}WARNING_CODE_FORMAT_CHANGED\0\u{1}WARNING_CODE_DAMAGE_TOLERATED\0\u{1}WARNING_CODE_ORIENTATION_IGNORED\0\u{1}WARNING_CODE_DAMAGE_UNCHECKED\0\u{1}WARNING_CODE_FRAMES_DROPPED\0\u{2}\u{b}WARNING_CODE_CREDENTIALS_REMOVED\0\u{1}WARNING_CODE_COLOR_SPACE_CHANGED\0")
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{2}\0WARNING_CODE_UNSPECIFIED\0\u{1}WARNING_CODE_EXIF_IGNORED\0\u{1}WARNING_CODE_FIRST_IMAGE_ONLY\0\u{1}WARNING_CODE_DAMAGE_REPAIRED\0\u{1}WARNING_CODE_END_ADDED\0\u{1}WARNING_CODE_TRUNCATED\0\u{1}WARNING_CODE_PROFILE_IGNORED\0\u{1}WARNING_CODE_DAMAGED\0\u{1}WARNING_CODE_SCALE_FACTOR_IGNORED\0\u{1}WARNING_CODE_TARGET_SIMILARITY_IGNORED\0\u{1}WARNING_CODE_TARGET_SIMILARITY_MISSED\0\u{1}WARNING_CODE_SIZE_REDUCED\0\u{1}WARNING_CODE_QUALITY_REDUCED\0\u{1}WARNING_CODE_LARGER_THAN_IMAGE\0\u{1}WARNING_CODE_NEVER_LARGER_IGNORED\0\u{1}WARNING_CODE_FORMAT_CHANGED\0\u{1}WARNING_CODE_DAMAGE_TOLERATED\0\u{1}WARNING_CODE_ORIENTATION_IGNORED\0\u{1}WARNING_CODE_DAMAGE_UNCHECKED\0\u{1}WARNING_CODE_FRAMES_DROPPED\0\u{2}\u{b}WARNING_CODE_CREDENTIALS_REMOVED\0\u{1}WARNING_CODE_COLOR_SPACE_CHANGED\0\u{1}WARNING_CODE_TRIM_IGNORED\0")
 }
 
 nonisolated extension Imageworker_V1_ProcessImageRequest: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
@@ -2867,7 +3433,154 @@ nonisolated extension Imageworker_V1_Preset: SwiftProtobuf.Message, SwiftProtobu
 
 nonisolated extension Imageworker_V1_ImageInfo: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   public static let protoMessageName: String = _protobuf_package + ".ImageInfo"
-  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}format\0\u{1}width\0\u{1}height\0\u{1}orientation\0\u{3}has_alpha\0\u{3}bit_depth\0\u{3}color_space\0\u{3}frame_count\0\u{1}duration\0\u{3}play_count\0\u{2}\u{3}gamut\0")
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}format\0\u{1}width\0\u{1}height\0\u{1}orientation\0\u{3}has_alpha\0\u{3}bit_depth\0\u{3}color_space\0\u{3}frame_count\0\u{1}duration\0\u{3}play_count\0\u{2}\u{3}gamut\0\u{1}tensor\0")
+
+  fileprivate class _StorageClass {
+    var _format: String = String()
+    var _width: UInt32 = 0
+    var _height: UInt32 = 0
+    var _orientation: UInt32 = 0
+    var _hasAlpha_p: Bool = false
+    var _bitDepth: UInt32 = 0
+    var _colorSpace: String = String()
+    var _frameCount: UInt32 = 0
+    var _duration: SwiftProtobuf.Google_Protobuf_Duration? = nil
+    var _playCount: UInt32? = nil
+    var _gamut: String = String()
+    var _tensor: Imageworker_V1_TensorInfo? = nil
+
+      // This property is used as the initial default value for new instances of the type.
+      // The type itself is protecting the reference to its storage via CoW semantics.
+      // This will force a copy to be made of this reference when the first mutation occurs;
+      // hence, it is safe to mark this as `nonisolated(unsafe)`.
+      static nonisolated(unsafe) let defaultInstance = _StorageClass()
+
+    private init() {}
+
+    init(copying source: _StorageClass) {
+      _format = source._format
+      _width = source._width
+      _height = source._height
+      _orientation = source._orientation
+      _hasAlpha_p = source._hasAlpha_p
+      _bitDepth = source._bitDepth
+      _colorSpace = source._colorSpace
+      _frameCount = source._frameCount
+      _duration = source._duration
+      _playCount = source._playCount
+      _gamut = source._gamut
+      _tensor = source._tensor
+    }
+  }
+
+  fileprivate mutating func _uniqueStorage() -> _StorageClass {
+    if !isKnownUniquelyReferenced(&_storage) {
+      _storage = _StorageClass(copying: _storage)
+    }
+    return _storage
+  }
+
+  public mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    _ = _uniqueStorage()
+    try withExtendedLifetime(_storage) { (_storage: _StorageClass) in
+      while let fieldNumber = try decoder.nextFieldNumber() {
+        // The use of inline closures is to circumvent an issue where the compiler
+        // allocates stack space for every case branch when no optimizations are
+        // enabled. https://github.com/apple/swift-protobuf/issues/1034
+        switch fieldNumber {
+        case 1: try { try decoder.decodeSingularStringField(value: &_storage._format) }()
+        case 2: try { try decoder.decodeSingularUInt32Field(value: &_storage._width) }()
+        case 3: try { try decoder.decodeSingularUInt32Field(value: &_storage._height) }()
+        case 4: try { try decoder.decodeSingularUInt32Field(value: &_storage._orientation) }()
+        case 5: try { try decoder.decodeSingularBoolField(value: &_storage._hasAlpha_p) }()
+        case 6: try { try decoder.decodeSingularUInt32Field(value: &_storage._bitDepth) }()
+        case 7: try { try decoder.decodeSingularStringField(value: &_storage._colorSpace) }()
+        case 8: try { try decoder.decodeSingularUInt32Field(value: &_storage._frameCount) }()
+        case 9: try { try decoder.decodeSingularMessageField(value: &_storage._duration) }()
+        case 10: try { try decoder.decodeSingularUInt32Field(value: &_storage._playCount) }()
+        case 13: try { try decoder.decodeSingularStringField(value: &_storage._gamut) }()
+        case 14: try { try decoder.decodeSingularMessageField(value: &_storage._tensor) }()
+        default: break
+        }
+      }
+    }
+  }
+
+  public func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    try withExtendedLifetime(_storage) { (_storage: _StorageClass) in
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every if/case branch local when no optimizations
+      // are enabled. https://github.com/apple/swift-protobuf/issues/1034 and
+      // https://github.com/apple/swift-protobuf/issues/1182
+      if !_storage._format.isEmpty {
+        try visitor.visitSingularStringField(value: _storage._format, fieldNumber: 1)
+      }
+      if _storage._width != 0 {
+        try visitor.visitSingularUInt32Field(value: _storage._width, fieldNumber: 2)
+      }
+      if _storage._height != 0 {
+        try visitor.visitSingularUInt32Field(value: _storage._height, fieldNumber: 3)
+      }
+      if _storage._orientation != 0 {
+        try visitor.visitSingularUInt32Field(value: _storage._orientation, fieldNumber: 4)
+      }
+      if _storage._hasAlpha_p != false {
+        try visitor.visitSingularBoolField(value: _storage._hasAlpha_p, fieldNumber: 5)
+      }
+      if _storage._bitDepth != 0 {
+        try visitor.visitSingularUInt32Field(value: _storage._bitDepth, fieldNumber: 6)
+      }
+      if !_storage._colorSpace.isEmpty {
+        try visitor.visitSingularStringField(value: _storage._colorSpace, fieldNumber: 7)
+      }
+      if _storage._frameCount != 0 {
+        try visitor.visitSingularUInt32Field(value: _storage._frameCount, fieldNumber: 8)
+      }
+      try { if let v = _storage._duration {
+        try visitor.visitSingularMessageField(value: v, fieldNumber: 9)
+      } }()
+      try { if let v = _storage._playCount {
+        try visitor.visitSingularUInt32Field(value: v, fieldNumber: 10)
+      } }()
+      if !_storage._gamut.isEmpty {
+        try visitor.visitSingularStringField(value: _storage._gamut, fieldNumber: 13)
+      }
+      try { if let v = _storage._tensor {
+        try visitor.visitSingularMessageField(value: v, fieldNumber: 14)
+      } }()
+    }
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  public static func ==(lhs: Imageworker_V1_ImageInfo, rhs: Imageworker_V1_ImageInfo) -> Bool {
+    if lhs._storage !== rhs._storage {
+      let storagesAreEqual: Bool = withExtendedLifetime((lhs._storage, rhs._storage)) { (_args: (_StorageClass, _StorageClass)) in
+        let _storage = _args.0
+        let rhs_storage = _args.1
+        if _storage._format != rhs_storage._format {return false}
+        if _storage._width != rhs_storage._width {return false}
+        if _storage._height != rhs_storage._height {return false}
+        if _storage._orientation != rhs_storage._orientation {return false}
+        if _storage._hasAlpha_p != rhs_storage._hasAlpha_p {return false}
+        if _storage._bitDepth != rhs_storage._bitDepth {return false}
+        if _storage._colorSpace != rhs_storage._colorSpace {return false}
+        if _storage._frameCount != rhs_storage._frameCount {return false}
+        if _storage._duration != rhs_storage._duration {return false}
+        if _storage._playCount != rhs_storage._playCount {return false}
+        if _storage._gamut != rhs_storage._gamut {return false}
+        if _storage._tensor != rhs_storage._tensor {return false}
+        return true
+      }
+      if !storagesAreEqual {return false}
+    }
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension Imageworker_V1_TensorInfo: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  public static let protoMessageName: String = _protobuf_package + ".TensorInfo"
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}element_type\0\u{1}layout\0\u{1}channels\0\u{1}shape\0\u{1}strides\0\u{3}byte_order\0\u{1}content\0")
 
   public mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -2875,17 +3588,13 @@ nonisolated extension Imageworker_V1_ImageInfo: SwiftProtobuf.Message, SwiftProt
       // allocates stack space for every case branch when no optimizations are
       // enabled. https://github.com/apple/swift-protobuf/issues/1034
       switch fieldNumber {
-      case 1: try { try decoder.decodeSingularStringField(value: &self.format) }()
-      case 2: try { try decoder.decodeSingularUInt32Field(value: &self.width) }()
-      case 3: try { try decoder.decodeSingularUInt32Field(value: &self.height) }()
-      case 4: try { try decoder.decodeSingularUInt32Field(value: &self.orientation) }()
-      case 5: try { try decoder.decodeSingularBoolField(value: &self.hasAlpha_p) }()
-      case 6: try { try decoder.decodeSingularUInt32Field(value: &self.bitDepth) }()
-      case 7: try { try decoder.decodeSingularStringField(value: &self.colorSpace) }()
-      case 8: try { try decoder.decodeSingularUInt32Field(value: &self.frameCount) }()
-      case 9: try { try decoder.decodeSingularMessageField(value: &self._duration) }()
-      case 10: try { try decoder.decodeSingularUInt32Field(value: &self._playCount) }()
-      case 13: try { try decoder.decodeSingularStringField(value: &self.gamut) }()
+      case 1: try { try decoder.decodeSingularEnumField(value: &self.elementType) }()
+      case 2: try { try decoder.decodeSingularEnumField(value: &self.layout) }()
+      case 3: try { try decoder.decodeSingularEnumField(value: &self.channels) }()
+      case 4: try { try decoder.decodeRepeatedUInt32Field(value: &self.shape) }()
+      case 5: try { try decoder.decodeRepeatedUInt64Field(value: &self.strides) }()
+      case 6: try { try decoder.decodeSingularStringField(value: &self.byteOrder) }()
+      case 7: try { try decoder.decodeSingularMessageField(value: &self._content) }()
       default: break
       }
     }
@@ -2896,54 +3605,83 @@ nonisolated extension Imageworker_V1_ImageInfo: SwiftProtobuf.Message, SwiftProt
     // allocates stack space for every if/case branch local when no optimizations
     // are enabled. https://github.com/apple/swift-protobuf/issues/1034 and
     // https://github.com/apple/swift-protobuf/issues/1182
-    if !self.format.isEmpty {
-      try visitor.visitSingularStringField(value: self.format, fieldNumber: 1)
+    if self.elementType != .unspecified {
+      try visitor.visitSingularEnumField(value: self.elementType, fieldNumber: 1)
+    }
+    if self.layout != .unspecified {
+      try visitor.visitSingularEnumField(value: self.layout, fieldNumber: 2)
+    }
+    if self.channels != .unspecified {
+      try visitor.visitSingularEnumField(value: self.channels, fieldNumber: 3)
+    }
+    if !self.shape.isEmpty {
+      try visitor.visitPackedUInt32Field(value: self.shape, fieldNumber: 4)
+    }
+    if !self.strides.isEmpty {
+      try visitor.visitPackedUInt64Field(value: self.strides, fieldNumber: 5)
+    }
+    if !self.byteOrder.isEmpty {
+      try visitor.visitSingularStringField(value: self.byteOrder, fieldNumber: 6)
+    }
+    try { if let v = self._content {
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 7)
+    } }()
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  public static func ==(lhs: Imageworker_V1_TensorInfo, rhs: Imageworker_V1_TensorInfo) -> Bool {
+    if lhs.elementType != rhs.elementType {return false}
+    if lhs.layout != rhs.layout {return false}
+    if lhs.channels != rhs.channels {return false}
+    if lhs.shape != rhs.shape {return false}
+    if lhs.strides != rhs.strides {return false}
+    if lhs.byteOrder != rhs.byteOrder {return false}
+    if lhs._content != rhs._content {return false}
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension Imageworker_V1_PixelBox: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  public static let protoMessageName: String = _protobuf_package + ".PixelBox"
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}x\0\u{1}y\0\u{1}width\0\u{1}height\0")
+
+  public mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeSingularUInt32Field(value: &self.x) }()
+      case 2: try { try decoder.decodeSingularUInt32Field(value: &self.y) }()
+      case 3: try { try decoder.decodeSingularUInt32Field(value: &self.width) }()
+      case 4: try { try decoder.decodeSingularUInt32Field(value: &self.height) }()
+      default: break
+      }
+    }
+  }
+
+  public func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    if self.x != 0 {
+      try visitor.visitSingularUInt32Field(value: self.x, fieldNumber: 1)
+    }
+    if self.y != 0 {
+      try visitor.visitSingularUInt32Field(value: self.y, fieldNumber: 2)
     }
     if self.width != 0 {
-      try visitor.visitSingularUInt32Field(value: self.width, fieldNumber: 2)
+      try visitor.visitSingularUInt32Field(value: self.width, fieldNumber: 3)
     }
     if self.height != 0 {
-      try visitor.visitSingularUInt32Field(value: self.height, fieldNumber: 3)
-    }
-    if self.orientation != 0 {
-      try visitor.visitSingularUInt32Field(value: self.orientation, fieldNumber: 4)
-    }
-    if self.hasAlpha_p != false {
-      try visitor.visitSingularBoolField(value: self.hasAlpha_p, fieldNumber: 5)
-    }
-    if self.bitDepth != 0 {
-      try visitor.visitSingularUInt32Field(value: self.bitDepth, fieldNumber: 6)
-    }
-    if !self.colorSpace.isEmpty {
-      try visitor.visitSingularStringField(value: self.colorSpace, fieldNumber: 7)
-    }
-    if self.frameCount != 0 {
-      try visitor.visitSingularUInt32Field(value: self.frameCount, fieldNumber: 8)
-    }
-    try { if let v = self._duration {
-      try visitor.visitSingularMessageField(value: v, fieldNumber: 9)
-    } }()
-    try { if let v = self._playCount {
-      try visitor.visitSingularUInt32Field(value: v, fieldNumber: 10)
-    } }()
-    if !self.gamut.isEmpty {
-      try visitor.visitSingularStringField(value: self.gamut, fieldNumber: 13)
+      try visitor.visitSingularUInt32Field(value: self.height, fieldNumber: 4)
     }
     try unknownFields.traverse(visitor: &visitor)
   }
 
-  public static func ==(lhs: Imageworker_V1_ImageInfo, rhs: Imageworker_V1_ImageInfo) -> Bool {
-    if lhs.format != rhs.format {return false}
+  public static func ==(lhs: Imageworker_V1_PixelBox, rhs: Imageworker_V1_PixelBox) -> Bool {
+    if lhs.x != rhs.x {return false}
+    if lhs.y != rhs.y {return false}
     if lhs.width != rhs.width {return false}
     if lhs.height != rhs.height {return false}
-    if lhs.orientation != rhs.orientation {return false}
-    if lhs.hasAlpha_p != rhs.hasAlpha_p {return false}
-    if lhs.bitDepth != rhs.bitDepth {return false}
-    if lhs.colorSpace != rhs.colorSpace {return false}
-    if lhs.frameCount != rhs.frameCount {return false}
-    if lhs._duration != rhs._duration {return false}
-    if lhs._playCount != rhs._playCount {return false}
-    if lhs.gamut != rhs.gamut {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
@@ -2951,7 +3689,7 @@ nonisolated extension Imageworker_V1_ImageInfo: SwiftProtobuf.Message, SwiftProt
 
 nonisolated extension Imageworker_V1_ProcessingConfiguration: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   public static let protoMessageName: String = _protobuf_package + ".ProcessingConfiguration"
-  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}max_width\0\u{3}max_height\0\u{3}compression_quality\0\u{3}scale_factor\0\u{3}preferred_format\0\u{3}resize_mode\0\u{3}allow_upscale\0\u{1}gravity\0\u{3}focus_point\0\u{1}crop\0\u{1}background\0\u{3}max_bytes\0\u{1}metadata\0\u{1}filters\0\u{1}jpeg\0\u{1}png\0\u{1}webp\0\u{3}tolerate_truncation\0\u{2}\u{2}pad\0\u{1}rotation\0\u{3}flip_horizontal\0\u{3}flip_vertical\0\u{3}allow_smaller_dimensions\0\u{3}always_encode\0\u{3}tolerate_damage\0\u{3}target_similarity\0\u{3}never_larger\0\u{3}frame_index\0\u{3}max_frames\0\u{3}resampling_kernel\0\u{3}exact_resize\0\u{3}color_space\0\u{3}keep_exif\0\u{3}keep_xmp\0\u{3}keep_iptc\0\u{3}keep_location\0\u{3}keep_serial_numbers\0\u{3}metadata_title\0\u{3}metadata_copyright\0\u{3}metadata_description\0\u{3}resize_in_linear_light\0\u{2}\u{3}avif\0\u{1}jxl\0\u{1}accept\0\u{3}auto_effort\0\u{2}\u{7}zoom\0\u{3}min_width\0\u{3}min_height\0\u{3}extend_aspect_ratio\0\u{3}sharpen_reduced\0\u{1}facts\0")
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}max_width\0\u{3}max_height\0\u{3}compression_quality\0\u{3}scale_factor\0\u{3}preferred_format\0\u{3}resize_mode\0\u{3}allow_upscale\0\u{1}gravity\0\u{3}focus_point\0\u{1}crop\0\u{1}background\0\u{3}max_bytes\0\u{1}metadata\0\u{1}filters\0\u{1}jpeg\0\u{1}png\0\u{1}webp\0\u{3}tolerate_truncation\0\u{2}\u{2}pad\0\u{1}rotation\0\u{3}flip_horizontal\0\u{3}flip_vertical\0\u{3}allow_smaller_dimensions\0\u{3}always_encode\0\u{3}tolerate_damage\0\u{3}target_similarity\0\u{3}never_larger\0\u{3}frame_index\0\u{3}max_frames\0\u{3}resampling_kernel\0\u{3}exact_resize\0\u{3}color_space\0\u{3}keep_exif\0\u{3}keep_xmp\0\u{3}keep_iptc\0\u{3}keep_location\0\u{3}keep_serial_numbers\0\u{3}metadata_title\0\u{3}metadata_copyright\0\u{3}metadata_description\0\u{3}resize_in_linear_light\0\u{2}\u{3}avif\0\u{1}jxl\0\u{1}accept\0\u{3}auto_effort\0\u{2}\u{3}trim\0\u{2}\u{3}regions\0\u{1}zoom\0\u{3}min_width\0\u{3}min_height\0\u{3}extend_aspect_ratio\0\u{3}sharpen_reduced\0\u{1}facts\0\u{2}\u{2}tensor\0")
 
   fileprivate class _StorageClass {
     var _maxWidth: UInt32? = nil
@@ -3005,6 +3743,9 @@ nonisolated extension Imageworker_V1_ProcessingConfiguration: SwiftProtobuf.Mess
     var _extendAspectRatio: Double? = nil
     var _sharpenReduced: Double? = nil
     var _facts: Bool? = nil
+    var _tensor: Imageworker_V1_TensorOptions? = nil
+    var _trim: Imageworker_V1_Trim? = nil
+    var _regions: [Imageworker_V1_Region] = []
 
       // This property is used as the initial default value for new instances of the type.
       // The type itself is protecting the reference to its storage via CoW semantics.
@@ -3066,6 +3807,9 @@ nonisolated extension Imageworker_V1_ProcessingConfiguration: SwiftProtobuf.Mess
       _extendAspectRatio = source._extendAspectRatio
       _sharpenReduced = source._sharpenReduced
       _facts = source._facts
+      _tensor = source._tensor
+      _trim = source._trim
+      _regions = source._regions
     }
   }
 
@@ -3129,12 +3873,15 @@ nonisolated extension Imageworker_V1_ProcessingConfiguration: SwiftProtobuf.Mess
         case 46: try { try decoder.decodeSingularMessageField(value: &_storage._jxl) }()
         case 47: try { try decoder.decodeSingularStringField(value: &_storage._accept) }()
         case 48: try { try decoder.decodeSingularEnumField(value: &_storage._autoEffort) }()
+        case 51: try { try decoder.decodeSingularMessageField(value: &_storage._trim) }()
+        case 54: try { try decoder.decodeRepeatedMessageField(value: &_storage._regions) }()
         case 55: try { try decoder.decodeSingularDoubleField(value: &_storage._zoom) }()
         case 56: try { try decoder.decodeSingularUInt32Field(value: &_storage._minWidth) }()
         case 57: try { try decoder.decodeSingularUInt32Field(value: &_storage._minHeight) }()
         case 58: try { try decoder.decodeSingularDoubleField(value: &_storage._extendAspectRatio) }()
         case 59: try { try decoder.decodeSingularDoubleField(value: &_storage._sharpenReduced) }()
         case 60: try { try decoder.decodeSingularBoolField(value: &_storage._facts) }()
+        case 62: try { try decoder.decodeSingularMessageField(value: &_storage._tensor) }()
         default: break
         }
       }
@@ -3282,6 +4029,12 @@ nonisolated extension Imageworker_V1_ProcessingConfiguration: SwiftProtobuf.Mess
       try { if let v = _storage._autoEffort {
         try visitor.visitSingularEnumField(value: v, fieldNumber: 48)
       } }()
+      try { if let v = _storage._trim {
+        try visitor.visitSingularMessageField(value: v, fieldNumber: 51)
+      } }()
+      if !_storage._regions.isEmpty {
+        try visitor.visitRepeatedMessageField(value: _storage._regions, fieldNumber: 54)
+      }
       try { if let v = _storage._zoom {
         try visitor.visitSingularDoubleField(value: v, fieldNumber: 55)
       } }()
@@ -3299,6 +4052,9 @@ nonisolated extension Imageworker_V1_ProcessingConfiguration: SwiftProtobuf.Mess
       } }()
       try { if let v = _storage._facts {
         try visitor.visitSingularBoolField(value: v, fieldNumber: 60)
+      } }()
+      try { if let v = _storage._tensor {
+        try visitor.visitSingularMessageField(value: v, fieldNumber: 62)
       } }()
     }
     try unknownFields.traverse(visitor: &visitor)
@@ -3360,10 +4116,111 @@ nonisolated extension Imageworker_V1_ProcessingConfiguration: SwiftProtobuf.Mess
         if _storage._extendAspectRatio != rhs_storage._extendAspectRatio {return false}
         if _storage._sharpenReduced != rhs_storage._sharpenReduced {return false}
         if _storage._facts != rhs_storage._facts {return false}
+        if _storage._tensor != rhs_storage._tensor {return false}
+        if _storage._trim != rhs_storage._trim {return false}
+        if _storage._regions != rhs_storage._regions {return false}
         return true
       }
       if !storagesAreEqual {return false}
     }
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension Imageworker_V1_Trim: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  public static let protoMessageName: String = _protobuf_package + ".Trim"
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}threshold\0\u{1}color\0\u{3}equal_horizontal\0\u{3}equal_vertical\0")
+
+  public mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeSingularUInt32Field(value: &self._threshold) }()
+      case 2: try { try decoder.decodeSingularMessageField(value: &self._color) }()
+      case 3: try { try decoder.decodeSingularBoolField(value: &self._equalHorizontal) }()
+      case 4: try { try decoder.decodeSingularBoolField(value: &self._equalVertical) }()
+      default: break
+      }
+    }
+  }
+
+  public func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    // The use of inline closures is to circumvent an issue where the compiler
+    // allocates stack space for every if/case branch local when no optimizations
+    // are enabled. https://github.com/apple/swift-protobuf/issues/1034 and
+    // https://github.com/apple/swift-protobuf/issues/1182
+    try { if let v = self._threshold {
+      try visitor.visitSingularUInt32Field(value: v, fieldNumber: 1)
+    } }()
+    try { if let v = self._color {
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 2)
+    } }()
+    try { if let v = self._equalHorizontal {
+      try visitor.visitSingularBoolField(value: v, fieldNumber: 3)
+    } }()
+    try { if let v = self._equalVertical {
+      try visitor.visitSingularBoolField(value: v, fieldNumber: 4)
+    } }()
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  public static func ==(lhs: Imageworker_V1_Trim, rhs: Imageworker_V1_Trim) -> Bool {
+    if lhs._threshold != rhs._threshold {return false}
+    if lhs._color != rhs._color {return false}
+    if lhs._equalHorizontal != rhs._equalHorizontal {return false}
+    if lhs._equalVertical != rhs._equalVertical {return false}
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension Imageworker_V1_Region: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  public static let protoMessageName: String = _protobuf_package + ".Region"
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}shape\0\u{1}area\0\u{1}effect\0\u{1}color\0")
+
+  public mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeSingularEnumField(value: &self.shape) }()
+      case 2: try { try decoder.decodeSingularMessageField(value: &self._area) }()
+      case 3: try { try decoder.decodeSingularEnumField(value: &self.effect) }()
+      case 4: try { try decoder.decodeSingularMessageField(value: &self._color) }()
+      default: break
+      }
+    }
+  }
+
+  public func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    // The use of inline closures is to circumvent an issue where the compiler
+    // allocates stack space for every if/case branch local when no optimizations
+    // are enabled. https://github.com/apple/swift-protobuf/issues/1034 and
+    // https://github.com/apple/swift-protobuf/issues/1182
+    if self.shape != .unspecified {
+      try visitor.visitSingularEnumField(value: self.shape, fieldNumber: 1)
+    }
+    try { if let v = self._area {
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 2)
+    } }()
+    if self.effect != .unspecified {
+      try visitor.visitSingularEnumField(value: self.effect, fieldNumber: 3)
+    }
+    try { if let v = self._color {
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 4)
+    } }()
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  public static func ==(lhs: Imageworker_V1_Region, rhs: Imageworker_V1_Region) -> Bool {
+    if lhs.shape != rhs.shape {return false}
+    if lhs._area != rhs._area {return false}
+    if lhs.effect != rhs.effect {return false}
+    if lhs._color != rhs._color {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
@@ -3754,9 +4611,73 @@ nonisolated extension Imageworker_V1_JXLOptions: SwiftProtobuf.Message, SwiftPro
   }
 }
 
+nonisolated extension Imageworker_V1_TensorOptions: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  public static let protoMessageName: String = _protobuf_package + ".TensorOptions"
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}element_type\0\u{1}layout\0\u{1}channels\0\u{1}normalization\0\u{1}scale\0\u{1}mean\0\u{3}standard_deviation\0")
+
+  public mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeSingularEnumField(value: &self._elementType) }()
+      case 2: try { try decoder.decodeSingularEnumField(value: &self._layout) }()
+      case 3: try { try decoder.decodeSingularEnumField(value: &self._channels) }()
+      case 4: try { try decoder.decodeSingularEnumField(value: &self._normalization) }()
+      case 5: try { try decoder.decodeSingularDoubleField(value: &self._scale) }()
+      case 6: try { try decoder.decodeRepeatedDoubleField(value: &self.mean) }()
+      case 7: try { try decoder.decodeRepeatedDoubleField(value: &self.standardDeviation) }()
+      default: break
+      }
+    }
+  }
+
+  public func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    // The use of inline closures is to circumvent an issue where the compiler
+    // allocates stack space for every if/case branch local when no optimizations
+    // are enabled. https://github.com/apple/swift-protobuf/issues/1034 and
+    // https://github.com/apple/swift-protobuf/issues/1182
+    try { if let v = self._elementType {
+      try visitor.visitSingularEnumField(value: v, fieldNumber: 1)
+    } }()
+    try { if let v = self._layout {
+      try visitor.visitSingularEnumField(value: v, fieldNumber: 2)
+    } }()
+    try { if let v = self._channels {
+      try visitor.visitSingularEnumField(value: v, fieldNumber: 3)
+    } }()
+    try { if let v = self._normalization {
+      try visitor.visitSingularEnumField(value: v, fieldNumber: 4)
+    } }()
+    try { if let v = self._scale {
+      try visitor.visitSingularDoubleField(value: v, fieldNumber: 5)
+    } }()
+    if !self.mean.isEmpty {
+      try visitor.visitPackedDoubleField(value: self.mean, fieldNumber: 6)
+    }
+    if !self.standardDeviation.isEmpty {
+      try visitor.visitPackedDoubleField(value: self.standardDeviation, fieldNumber: 7)
+    }
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  public static func ==(lhs: Imageworker_V1_TensorOptions, rhs: Imageworker_V1_TensorOptions) -> Bool {
+    if lhs._elementType != rhs._elementType {return false}
+    if lhs._layout != rhs._layout {return false}
+    if lhs._channels != rhs._channels {return false}
+    if lhs._normalization != rhs._normalization {return false}
+    if lhs._scale != rhs._scale {return false}
+    if lhs.mean != rhs.mean {return false}
+    if lhs.standardDeviation != rhs.standardDeviation {return false}
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
 nonisolated extension Imageworker_V1_ProcessingReport: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   public static let protoMessageName: String = _protobuf_package + ".ProcessingReport"
-  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}input\0\u{1}output\0\u{3}input_bytes\0\u{3}output_bytes\0\u{1}timings\0\u{3}peak_memory_bytes\0\u{1}warnings\0\u{3}cache_hit\0\u{1}passthrough\0\u{3}trace_id\0\u{3}compression_quality\0\u{1}similarity\0\u{3}warning_details\0\u{3}format_trials\0\u{2}\u{8}facts\0")
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}input\0\u{1}output\0\u{3}input_bytes\0\u{3}output_bytes\0\u{1}timings\0\u{3}peak_memory_bytes\0\u{1}warnings\0\u{3}cache_hit\0\u{1}passthrough\0\u{3}trace_id\0\u{3}compression_quality\0\u{1}similarity\0\u{3}warning_details\0\u{3}format_trials\0\u{2}\u{6}crop\0\u{3}hidden_regions\0\u{1}facts\0")
 
   fileprivate class _StorageClass {
     var _input: Imageworker_V1_ImageInfo? = nil
@@ -3773,6 +4694,8 @@ nonisolated extension Imageworker_V1_ProcessingReport: SwiftProtobuf.Message, Sw
     var _similarity: Double? = nil
     var _warningDetails: [Imageworker_V1_WarningDetail] = []
     var _formatTrials: [Imageworker_V1_FormatTrial] = []
+    var _crop: Imageworker_V1_Rect? = nil
+    var _hiddenRegions: [Imageworker_V1_Rect] = []
     var _facts: Imageworker_V1_ImageFacts? = nil
 
       // This property is used as the initial default value for new instances of the type.
@@ -3798,6 +4721,8 @@ nonisolated extension Imageworker_V1_ProcessingReport: SwiftProtobuf.Message, Sw
       _similarity = source._similarity
       _warningDetails = source._warningDetails
       _formatTrials = source._formatTrials
+      _crop = source._crop
+      _hiddenRegions = source._hiddenRegions
       _facts = source._facts
     }
   }
@@ -3831,6 +4756,8 @@ nonisolated extension Imageworker_V1_ProcessingReport: SwiftProtobuf.Message, Sw
         case 12: try { try decoder.decodeSingularDoubleField(value: &_storage._similarity) }()
         case 13: try { try decoder.decodeRepeatedMessageField(value: &_storage._warningDetails) }()
         case 14: try { try decoder.decodeRepeatedMessageField(value: &_storage._formatTrials) }()
+        case 20: try { try decoder.decodeSingularMessageField(value: &_storage._crop) }()
+        case 21: try { try decoder.decodeRepeatedMessageField(value: &_storage._hiddenRegions) }()
         case 22: try { try decoder.decodeSingularMessageField(value: &_storage._facts) }()
         default: break
         }
@@ -3886,6 +4813,12 @@ nonisolated extension Imageworker_V1_ProcessingReport: SwiftProtobuf.Message, Sw
       if !_storage._formatTrials.isEmpty {
         try visitor.visitRepeatedMessageField(value: _storage._formatTrials, fieldNumber: 14)
       }
+      try { if let v = _storage._crop {
+        try visitor.visitSingularMessageField(value: v, fieldNumber: 20)
+      } }()
+      if !_storage._hiddenRegions.isEmpty {
+        try visitor.visitRepeatedMessageField(value: _storage._hiddenRegions, fieldNumber: 21)
+      }
       try { if let v = _storage._facts {
         try visitor.visitSingularMessageField(value: v, fieldNumber: 22)
       } }()
@@ -3912,6 +4845,8 @@ nonisolated extension Imageworker_V1_ProcessingReport: SwiftProtobuf.Message, Sw
         if _storage._similarity != rhs_storage._similarity {return false}
         if _storage._warningDetails != rhs_storage._warningDetails {return false}
         if _storage._formatTrials != rhs_storage._formatTrials {return false}
+        if _storage._crop != rhs_storage._crop {return false}
+        if _storage._hiddenRegions != rhs_storage._hiddenRegions {return false}
         if _storage._facts != rhs_storage._facts {return false}
         return true
       }

@@ -16,7 +16,7 @@ struct Inspection {
     let channel = environment.makeChannel(for: caller, cancellation, isPreview: false)
     let work = ImageWork(channel, memory: environment.memory)
     try await work.channel.prepare()
-    let results = WorkRequest.Planning.Results.renditions([configuration])
+    let results = WorkRequest.Planning.Results.renditions([configuration.withoutAnalysis])
     let planning = WorkRequest.Planning(
       results: results, lateOrientation: ImageReader.lateOrientation(of: bytes.bytes),
       countedFrames: ImageReader.frameCount(of: bytes.bytes))

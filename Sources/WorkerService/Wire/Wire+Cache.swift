@@ -34,7 +34,21 @@ extension ProcessingReport {
         FormatTrial(
           format: trial.format, estimatedByteCount: trial.estimatedBytes,
           compressionQuality: trial.hasCompressionQuality ? trial.compressionQuality : nil)
-      }, facts: wire.hasFacts ? ImageFacts(wire.facts) : nil, isPassedThrough: wire.passthrough)
+      }, facts: wire.hasFacts ? ImageFacts(wire.facts) : nil, crop: wire.hasCrop ? PixelRect(wire.crop) : nil,
+      hiddenRegions: wire.hiddenRegions.map { PixelRect($0) }, isPassedThrough: wire.passthrough)
+  }
+}
+
+extension PixelRect {
+  fileprivate init(_ wire: Imageworker_V1_Rect) {
+    self.init(x: Int(wire.x), y: Int(wire.y), width: Int(wire.width), height: Int(wire.height))
+  }
+}
+
+extension Imageworker_V1_Rect {
+  /// Whether the numbers are those of pixels.
+  fileprivate var isPlausible: Bool {
+    [x, y, width, height].allSatisfy { $0 >= 0 && $0 < Double(1 << 31) }
   }
 }
 
@@ -46,6 +60,7 @@ extension Imageworker_V1_ProcessingReport {
   var isPlausible: Bool {
     input.isPlausible && output.isPlausible && max(inputBytes, outputBytes, peakMemoryBytes) <= 1 << 50
       && formatTrials.allSatisfy { $0.estimatedBytes <= 1 << 50 } && (!hasFacts || facts.isPlausible)
+      && crop.isPlausible && hiddenRegions.count <= Region.maxCount && hiddenRegions.allSatisfy(\.isPlausible)
   }
 }
 

@@ -20,6 +20,7 @@ extension ProcessingConfiguration {
     let value = try MessageReader.value(of: wire)
     do throws(FieldError) { try set(value, field: "") } catch { throw PipelineError(error) }
     if !wire.filters.isEmpty { try validateFilters() }
+    if !wire.regions.isEmpty { try validateRegions() }
   }
 }
 

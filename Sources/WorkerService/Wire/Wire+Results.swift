@@ -44,6 +44,8 @@ extension Imageworker_V1_ProcessingReport {
     warnings = report.warnings.map(\.message)
     warningDetails = report.warnings.map { Imageworker_V1_WarningDetail($0) }
     passthrough = report.isPassedThrough
+    if let crop = report.crop { self.crop = Imageworker_V1_Rect(crop) }
+    hiddenRegions = report.hiddenRegions.map { Imageworker_V1_Rect($0) }
     self.traceID = traceID ?? ""
     if let quality = report.compressionQuality { compressionQuality = quality }
     if let score = report.similarity { similarity = score }
@@ -55,6 +57,14 @@ extension Imageworker_V1_ProcessingReport {
         if let quality = trial.compressionQuality { $0.compressionQuality = quality }
       }
     }
+  }
+}
+
+extension Imageworker_V1_Rect {
+  init(_ rect: PixelRect) {
+    self.init()
+    unit = .pixels
+    (x, y, width, height) = (Double(rect.x), Double(rect.y), Double(rect.width), Double(rect.height))
   }
 }
 

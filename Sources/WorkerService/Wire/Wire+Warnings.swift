@@ -50,6 +50,7 @@ extension Imageworker_V1_WarningCode {
       case .formatChanged: .formatChanged
       case .credentialsRemoved: .credentialsRemoved
       case .colorSpaceChanged: .colorSpaceChanged
+      case .trimIgnored: .trimIgnored
       }
   }
 }

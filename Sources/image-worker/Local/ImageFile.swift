@@ -30,12 +30,12 @@ struct ImageFile: Sendable {
 
   var isStandardInput: Bool { input != nil }
 
-  /// Reads as much as the header needs and plans the results.
+  /// Reads as much as the header needs and plans the results, as if nothing were trimmed.
   /// - `countsFrames`: whether the number of frames is counted in the whole file if its header does not contain it.
   func plan(_ request: Request, countsFrames: Bool = false) throws -> ImagePlan {
     try withWindows({ try $0.readAhead(byteCount: $1) }) { window in
       let server = ImageServer(limits: ImageLimits(), cancellation: Cancellation(), tracing: TraceTarget())
-      return try Self.plan(request, server, &window, countsFrames: countsFrames)
+      return try Self.plan(request.withoutAnalysis, server, &window, countsFrames: countsFrames)
     }
   }
 
@@ -149,6 +149,14 @@ struct ImageFile: Sendable {
 }
 
 extension ImageFile.Request {
+  /// The request without the fields for which the image is decoded before it is planned.
+  fileprivate var withoutAnalysis: ImageFile.Request {
+    switch self {
+    case .results(let configurations): .results(configurations.map(\.withoutAnalysis))
+    case .preview(let configuration): .preview(of: configuration.withoutAnalysis)
+    }
+  }
+
   fileprivate var results: WorkRequest.Planning.Results {
     switch self {
     case .results(let configurations): .renditions(configurations)

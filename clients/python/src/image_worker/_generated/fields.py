@@ -4,13 +4,13 @@ from collections.abc import Mapping, Sequence
 from typing import Literal, TypedDict
 
 
-OutputFormat = Literal["original", "jpeg", "png", "webp", "avif", "gif", "jxl", "auto"]
+OutputFormat = Literal["original", "jpeg", "png", "webp", "avif", "gif", "jxl", "auto", "raw"]
 
 
 ResizeMode = Literal["fit", "fill", "stretch"]
 
 
-Gravity = Literal["center", "north", "north_east", "east", "south_east", "south", "south_west", "west", "north_west"]
+Gravity = Literal["center", "north", "north_east", "east", "south_east", "south", "south_west", "west", "north_west", "smart"]
 
 
 class Point(TypedDict, total=False):
@@ -137,6 +137,70 @@ class JXLOptions(TypedDict, total=False):
 AutoEffort = Literal["low", "medium", "high"]
 
 
+TensorElementType = Literal["u8", "f16", "bf16", "f32"]
+
+
+TensorLayout = Literal["hwc", "chw"]
+
+
+TensorChannels = Literal["rgb", "bgr", "gray"]
+
+
+TensorNormalization = Literal["none", "unit", "half", "imagenet", "clip"]
+
+
+class TensorOptions(TypedDict, total=False):
+    """Options for RAW results."""
+
+    # The type of the elements.
+    element_type: TensorElementType
+    # The order of the dimensions.
+    layout: TensorLayout
+    # The channels and their order.
+    channels: TensorChannels
+    # The scale, mean and standard deviation, by name.
+    normalization: TensorNormalization
+    # The factor of samples, above 0 and at most 1000000.
+    scale: float
+    # What is subtracted from scaled samples, -1000000 to 1000000: one number, or one each for red, green and blue, in
+    # this order also for BGR.
+    mean: Sequence[float]
+    # What the difference is divided by, 0.000001 to 1000000; as many numbers as mean.
+    standard_deviation: Sequence[float]
+
+
+class Trim(TypedDict, total=False):
+    """The border to remove."""
+
+    # The maximum difference from the color of the border, 0 to 255.
+    threshold: int
+    # The color of the border, as stored in the image.
+    color: Color
+    # Remove as much on the left as on the right: the smaller of both.
+    equal_horizontal: bool
+    # Remove as much at the top as at the bottom: the smaller of both.
+    equal_vertical: bool
+
+
+RegionShape = Literal["rectangle", "ellipse"]
+
+
+RegionEffect = Literal["blur", "pixelate", "fill"]
+
+
+class Region(TypedDict, total=False):
+    """A part of the image to hide."""
+
+    # The shape of the region.
+    shape: RegionShape
+    # The rectangle, or the one around the ellipse, in the displayed image as for `crop`.
+    area: Rect
+    # What the region shows instead.
+    effect: RegionEffect
+    # The color of FILL; gray images get its brightness.
+    color: Color
+
+
 class Fields(TypedDict, total=False):
     """How to process an image."""
 
@@ -254,3 +318,11 @@ class Fields(TypedDict, total=False):
     sharpen_reduced: float
     # Report the facts of the image: see ImageFacts.
     facts: bool
+    # The elements of RAW results; ignored for other formats.
+    tensor: TensorOptions
+    # Remove the uniform border of the displayed image, of the part that `crop` leaves; everything else refers to what
+    # is left.
+    trim: Trim
+    # Parts of the displayed image to hide, in their order, at most 100; applied to the pixels of the image before
+    # everything else.
+    regions: Sequence[Region]

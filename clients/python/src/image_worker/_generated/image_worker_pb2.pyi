@@ -8,6 +8,19 @@ from typing import ClassVar as _ClassVar, Iterable as _Iterable, Mapping as _Map
 
 DESCRIPTOR: _descriptor.FileDescriptor
 
+class RegionShape(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    REGION_SHAPE_UNSPECIFIED: _ClassVar[RegionShape]
+    REGION_SHAPE_RECTANGLE: _ClassVar[RegionShape]
+    REGION_SHAPE_ELLIPSE: _ClassVar[RegionShape]
+
+class RegionEffect(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    REGION_EFFECT_UNSPECIFIED: _ClassVar[RegionEffect]
+    REGION_EFFECT_BLUR: _ClassVar[RegionEffect]
+    REGION_EFFECT_PIXELATE: _ClassVar[RegionEffect]
+    REGION_EFFECT_FILL: _ClassVar[RegionEffect]
+
 class OutputFormat(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     __slots__ = ()
     OUTPUT_FORMAT_UNSPECIFIED: _ClassVar[OutputFormat]
@@ -19,6 +32,7 @@ class OutputFormat(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     OUTPUT_FORMAT_GIF: _ClassVar[OutputFormat]
     OUTPUT_FORMAT_JXL: _ClassVar[OutputFormat]
     OUTPUT_FORMAT_AUTO: _ClassVar[OutputFormat]
+    OUTPUT_FORMAT_RAW: _ClassVar[OutputFormat]
 
 class AutoEffort(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     __slots__ = ()
@@ -57,6 +71,7 @@ class Gravity(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     GRAVITY_SOUTH_WEST: _ClassVar[Gravity]
     GRAVITY_WEST: _ClassVar[Gravity]
     GRAVITY_NORTH_WEST: _ClassVar[Gravity]
+    GRAVITY_SMART: _ClassVar[Gravity]
 
 class ColorSpace(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     __slots__ = ()
@@ -96,6 +111,36 @@ class PNGFilter(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     PNG_FILTER_AVERAGE: _ClassVar[PNGFilter]
     PNG_FILTER_PAETH: _ClassVar[PNGFilter]
 
+class TensorElementType(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    TENSOR_ELEMENT_TYPE_UNSPECIFIED: _ClassVar[TensorElementType]
+    TENSOR_ELEMENT_TYPE_U8: _ClassVar[TensorElementType]
+    TENSOR_ELEMENT_TYPE_F16: _ClassVar[TensorElementType]
+    TENSOR_ELEMENT_TYPE_BF16: _ClassVar[TensorElementType]
+    TENSOR_ELEMENT_TYPE_F32: _ClassVar[TensorElementType]
+
+class TensorLayout(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    TENSOR_LAYOUT_UNSPECIFIED: _ClassVar[TensorLayout]
+    TENSOR_LAYOUT_HWC: _ClassVar[TensorLayout]
+    TENSOR_LAYOUT_CHW: _ClassVar[TensorLayout]
+
+class TensorChannels(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    TENSOR_CHANNELS_UNSPECIFIED: _ClassVar[TensorChannels]
+    TENSOR_CHANNELS_RGB: _ClassVar[TensorChannels]
+    TENSOR_CHANNELS_BGR: _ClassVar[TensorChannels]
+    TENSOR_CHANNELS_GRAY: _ClassVar[TensorChannels]
+
+class TensorNormalization(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    TENSOR_NORMALIZATION_UNSPECIFIED: _ClassVar[TensorNormalization]
+    TENSOR_NORMALIZATION_NONE: _ClassVar[TensorNormalization]
+    TENSOR_NORMALIZATION_UNIT: _ClassVar[TensorNormalization]
+    TENSOR_NORMALIZATION_HALF: _ClassVar[TensorNormalization]
+    TENSOR_NORMALIZATION_IMAGENET: _ClassVar[TensorNormalization]
+    TENSOR_NORMALIZATION_CLIP: _ClassVar[TensorNormalization]
+
 class WarningCode(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     __slots__ = ()
     WARNING_CODE_UNSPECIFIED: _ClassVar[WarningCode]
@@ -120,6 +165,14 @@ class WarningCode(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     WARNING_CODE_FRAMES_DROPPED: _ClassVar[WarningCode]
     WARNING_CODE_CREDENTIALS_REMOVED: _ClassVar[WarningCode]
     WARNING_CODE_COLOR_SPACE_CHANGED: _ClassVar[WarningCode]
+    WARNING_CODE_TRIM_IGNORED: _ClassVar[WarningCode]
+REGION_SHAPE_UNSPECIFIED: RegionShape
+REGION_SHAPE_RECTANGLE: RegionShape
+REGION_SHAPE_ELLIPSE: RegionShape
+REGION_EFFECT_UNSPECIFIED: RegionEffect
+REGION_EFFECT_BLUR: RegionEffect
+REGION_EFFECT_PIXELATE: RegionEffect
+REGION_EFFECT_FILL: RegionEffect
 OUTPUT_FORMAT_UNSPECIFIED: OutputFormat
 OUTPUT_FORMAT_ORIGINAL: OutputFormat
 OUTPUT_FORMAT_JPEG: OutputFormat
@@ -129,6 +182,7 @@ OUTPUT_FORMAT_AVIF: OutputFormat
 OUTPUT_FORMAT_GIF: OutputFormat
 OUTPUT_FORMAT_JXL: OutputFormat
 OUTPUT_FORMAT_AUTO: OutputFormat
+OUTPUT_FORMAT_RAW: OutputFormat
 AUTO_EFFORT_UNSPECIFIED: AutoEffort
 AUTO_EFFORT_LOW: AutoEffort
 AUTO_EFFORT_MEDIUM: AutoEffort
@@ -155,6 +209,7 @@ GRAVITY_SOUTH: Gravity
 GRAVITY_SOUTH_WEST: Gravity
 GRAVITY_WEST: Gravity
 GRAVITY_NORTH_WEST: Gravity
+GRAVITY_SMART: Gravity
 COLOR_SPACE_UNSPECIFIED: ColorSpace
 COLOR_SPACE_SRGB: ColorSpace
 COLOR_SPACE_KEEP: ColorSpace
@@ -178,6 +233,24 @@ PNG_FILTER_SUB: PNGFilter
 PNG_FILTER_UP: PNGFilter
 PNG_FILTER_AVERAGE: PNGFilter
 PNG_FILTER_PAETH: PNGFilter
+TENSOR_ELEMENT_TYPE_UNSPECIFIED: TensorElementType
+TENSOR_ELEMENT_TYPE_U8: TensorElementType
+TENSOR_ELEMENT_TYPE_F16: TensorElementType
+TENSOR_ELEMENT_TYPE_BF16: TensorElementType
+TENSOR_ELEMENT_TYPE_F32: TensorElementType
+TENSOR_LAYOUT_UNSPECIFIED: TensorLayout
+TENSOR_LAYOUT_HWC: TensorLayout
+TENSOR_LAYOUT_CHW: TensorLayout
+TENSOR_CHANNELS_UNSPECIFIED: TensorChannels
+TENSOR_CHANNELS_RGB: TensorChannels
+TENSOR_CHANNELS_BGR: TensorChannels
+TENSOR_CHANNELS_GRAY: TensorChannels
+TENSOR_NORMALIZATION_UNSPECIFIED: TensorNormalization
+TENSOR_NORMALIZATION_NONE: TensorNormalization
+TENSOR_NORMALIZATION_UNIT: TensorNormalization
+TENSOR_NORMALIZATION_HALF: TensorNormalization
+TENSOR_NORMALIZATION_IMAGENET: TensorNormalization
+TENSOR_NORMALIZATION_CLIP: TensorNormalization
 WARNING_CODE_UNSPECIFIED: WarningCode
 WARNING_CODE_EXIF_IGNORED: WarningCode
 WARNING_CODE_FIRST_IMAGE_ONLY: WarningCode
@@ -200,6 +273,7 @@ WARNING_CODE_DAMAGE_UNCHECKED: WarningCode
 WARNING_CODE_FRAMES_DROPPED: WarningCode
 WARNING_CODE_CREDENTIALS_REMOVED: WarningCode
 WARNING_CODE_COLOR_SPACE_CHANGED: WarningCode
+WARNING_CODE_TRIM_IGNORED: WarningCode
 
 class ProcessImageRequest(_message.Message):
     __slots__ = ("image", "preset", "configuration", "renditions", "preview")
@@ -340,7 +414,7 @@ class Preset(_message.Message):
     def __init__(self, name: _Optional[str] = ..., description: _Optional[str] = ..., configuration: _Optional[_Union[ProcessingConfiguration, _Mapping]] = ...) -> None: ...
 
 class ImageInfo(_message.Message):
-    __slots__ = ("format", "width", "height", "orientation", "has_alpha", "bit_depth", "color_space", "frame_count", "duration", "play_count", "gamut")
+    __slots__ = ("format", "width", "height", "orientation", "has_alpha", "bit_depth", "color_space", "frame_count", "duration", "play_count", "gamut", "tensor")
     FORMAT_FIELD_NUMBER: _ClassVar[int]
     WIDTH_FIELD_NUMBER: _ClassVar[int]
     HEIGHT_FIELD_NUMBER: _ClassVar[int]
@@ -352,6 +426,7 @@ class ImageInfo(_message.Message):
     DURATION_FIELD_NUMBER: _ClassVar[int]
     PLAY_COUNT_FIELD_NUMBER: _ClassVar[int]
     GAMUT_FIELD_NUMBER: _ClassVar[int]
+    TENSOR_FIELD_NUMBER: _ClassVar[int]
     format: str
     width: int
     height: int
@@ -363,10 +438,41 @@ class ImageInfo(_message.Message):
     duration: _duration_pb2.Duration
     play_count: int
     gamut: str
-    def __init__(self, format: _Optional[str] = ..., width: _Optional[int] = ..., height: _Optional[int] = ..., orientation: _Optional[int] = ..., has_alpha: bool = ..., bit_depth: _Optional[int] = ..., color_space: _Optional[str] = ..., frame_count: _Optional[int] = ..., duration: _Optional[_Union[_duration_pb2.Duration, _Mapping]] = ..., play_count: _Optional[int] = ..., gamut: _Optional[str] = ...) -> None: ...
+    tensor: TensorInfo
+    def __init__(self, format: _Optional[str] = ..., width: _Optional[int] = ..., height: _Optional[int] = ..., orientation: _Optional[int] = ..., has_alpha: bool = ..., bit_depth: _Optional[int] = ..., color_space: _Optional[str] = ..., frame_count: _Optional[int] = ..., duration: _Optional[_Union[_duration_pb2.Duration, _Mapping]] = ..., play_count: _Optional[int] = ..., gamut: _Optional[str] = ..., tensor: _Optional[_Union[TensorInfo, _Mapping]] = ...) -> None: ...
+
+class TensorInfo(_message.Message):
+    __slots__ = ("element_type", "layout", "channels", "shape", "strides", "byte_order", "content")
+    ELEMENT_TYPE_FIELD_NUMBER: _ClassVar[int]
+    LAYOUT_FIELD_NUMBER: _ClassVar[int]
+    CHANNELS_FIELD_NUMBER: _ClassVar[int]
+    SHAPE_FIELD_NUMBER: _ClassVar[int]
+    STRIDES_FIELD_NUMBER: _ClassVar[int]
+    BYTE_ORDER_FIELD_NUMBER: _ClassVar[int]
+    CONTENT_FIELD_NUMBER: _ClassVar[int]
+    element_type: TensorElementType
+    layout: TensorLayout
+    channels: TensorChannels
+    shape: _containers.RepeatedScalarFieldContainer[int]
+    strides: _containers.RepeatedScalarFieldContainer[int]
+    byte_order: str
+    content: PixelBox
+    def __init__(self, element_type: _Optional[_Union[TensorElementType, str]] = ..., layout: _Optional[_Union[TensorLayout, str]] = ..., channels: _Optional[_Union[TensorChannels, str]] = ..., shape: _Optional[_Iterable[int]] = ..., strides: _Optional[_Iterable[int]] = ..., byte_order: _Optional[str] = ..., content: _Optional[_Union[PixelBox, _Mapping]] = ...) -> None: ...
+
+class PixelBox(_message.Message):
+    __slots__ = ("x", "y", "width", "height")
+    X_FIELD_NUMBER: _ClassVar[int]
+    Y_FIELD_NUMBER: _ClassVar[int]
+    WIDTH_FIELD_NUMBER: _ClassVar[int]
+    HEIGHT_FIELD_NUMBER: _ClassVar[int]
+    x: int
+    y: int
+    width: int
+    height: int
+    def __init__(self, x: _Optional[int] = ..., y: _Optional[int] = ..., width: _Optional[int] = ..., height: _Optional[int] = ...) -> None: ...
 
 class ProcessingConfiguration(_message.Message):
-    __slots__ = ("max_width", "max_height", "compression_quality", "scale_factor", "preferred_format", "resize_mode", "allow_upscale", "gravity", "focus_point", "crop", "background", "max_bytes", "metadata", "filters", "jpeg", "png", "webp", "tolerate_truncation", "pad", "rotation", "flip_horizontal", "flip_vertical", "allow_smaller_dimensions", "always_encode", "tolerate_damage", "target_similarity", "never_larger", "frame_index", "max_frames", "resampling_kernel", "exact_resize", "color_space", "keep_exif", "keep_xmp", "keep_iptc", "keep_location", "keep_serial_numbers", "metadata_title", "metadata_copyright", "metadata_description", "resize_in_linear_light", "avif", "jxl", "accept", "auto_effort", "zoom", "min_width", "min_height", "extend_aspect_ratio", "sharpen_reduced", "facts")
+    __slots__ = ("max_width", "max_height", "compression_quality", "scale_factor", "preferred_format", "resize_mode", "allow_upscale", "gravity", "focus_point", "crop", "background", "max_bytes", "metadata", "filters", "jpeg", "png", "webp", "tolerate_truncation", "pad", "rotation", "flip_horizontal", "flip_vertical", "allow_smaller_dimensions", "always_encode", "tolerate_damage", "target_similarity", "never_larger", "frame_index", "max_frames", "resampling_kernel", "exact_resize", "color_space", "keep_exif", "keep_xmp", "keep_iptc", "keep_location", "keep_serial_numbers", "metadata_title", "metadata_copyright", "metadata_description", "resize_in_linear_light", "avif", "jxl", "accept", "auto_effort", "zoom", "min_width", "min_height", "extend_aspect_ratio", "sharpen_reduced", "facts", "tensor", "trim", "regions")
     MAX_WIDTH_FIELD_NUMBER: _ClassVar[int]
     MAX_HEIGHT_FIELD_NUMBER: _ClassVar[int]
     COMPRESSION_QUALITY_FIELD_NUMBER: _ClassVar[int]
@@ -418,6 +524,9 @@ class ProcessingConfiguration(_message.Message):
     EXTEND_ASPECT_RATIO_FIELD_NUMBER: _ClassVar[int]
     SHARPEN_REDUCED_FIELD_NUMBER: _ClassVar[int]
     FACTS_FIELD_NUMBER: _ClassVar[int]
+    TENSOR_FIELD_NUMBER: _ClassVar[int]
+    TRIM_FIELD_NUMBER: _ClassVar[int]
+    REGIONS_FIELD_NUMBER: _ClassVar[int]
     max_width: int
     max_height: int
     compression_quality: float
@@ -469,7 +578,34 @@ class ProcessingConfiguration(_message.Message):
     extend_aspect_ratio: float
     sharpen_reduced: float
     facts: bool
-    def __init__(self, max_width: _Optional[int] = ..., max_height: _Optional[int] = ..., compression_quality: _Optional[float] = ..., scale_factor: _Optional[float] = ..., preferred_format: _Optional[_Union[OutputFormat, str]] = ..., resize_mode: _Optional[_Union[ResizeMode, str]] = ..., allow_upscale: bool = ..., gravity: _Optional[_Union[Gravity, str]] = ..., focus_point: _Optional[_Union[Point, _Mapping]] = ..., crop: _Optional[_Union[Rect, _Mapping]] = ..., background: _Optional[_Union[Color, _Mapping]] = ..., max_bytes: _Optional[int] = ..., metadata: _Optional[_Union[MetadataPolicy, str]] = ..., filters: _Optional[_Iterable[_Union[Filter, _Mapping]]] = ..., jpeg: _Optional[_Union[JPEGOptions, _Mapping]] = ..., png: _Optional[_Union[PNGOptions, _Mapping]] = ..., webp: _Optional[_Union[WebPOptions, _Mapping]] = ..., tolerate_truncation: bool = ..., pad: bool = ..., rotation: _Optional[int] = ..., flip_horizontal: bool = ..., flip_vertical: bool = ..., allow_smaller_dimensions: bool = ..., always_encode: bool = ..., tolerate_damage: bool = ..., target_similarity: _Optional[float] = ..., never_larger: bool = ..., frame_index: _Optional[int] = ..., max_frames: _Optional[int] = ..., resampling_kernel: _Optional[_Union[ResamplingKernel, str]] = ..., exact_resize: bool = ..., color_space: _Optional[_Union[ColorSpace, str]] = ..., keep_exif: bool = ..., keep_xmp: bool = ..., keep_iptc: bool = ..., keep_location: bool = ..., keep_serial_numbers: bool = ..., metadata_title: _Optional[str] = ..., metadata_copyright: _Optional[str] = ..., metadata_description: _Optional[str] = ..., resize_in_linear_light: bool = ..., avif: _Optional[_Union[AVIFOptions, _Mapping]] = ..., jxl: _Optional[_Union[JXLOptions, _Mapping]] = ..., accept: _Optional[str] = ..., auto_effort: _Optional[_Union[AutoEffort, str]] = ..., zoom: _Optional[float] = ..., min_width: _Optional[int] = ..., min_height: _Optional[int] = ..., extend_aspect_ratio: _Optional[float] = ..., sharpen_reduced: _Optional[float] = ..., facts: bool = ...) -> None: ...
+    tensor: TensorOptions
+    trim: Trim
+    regions: _containers.RepeatedCompositeFieldContainer[Region]
+    def __init__(self, max_width: _Optional[int] = ..., max_height: _Optional[int] = ..., compression_quality: _Optional[float] = ..., scale_factor: _Optional[float] = ..., preferred_format: _Optional[_Union[OutputFormat, str]] = ..., resize_mode: _Optional[_Union[ResizeMode, str]] = ..., allow_upscale: bool = ..., gravity: _Optional[_Union[Gravity, str]] = ..., focus_point: _Optional[_Union[Point, _Mapping]] = ..., crop: _Optional[_Union[Rect, _Mapping]] = ..., background: _Optional[_Union[Color, _Mapping]] = ..., max_bytes: _Optional[int] = ..., metadata: _Optional[_Union[MetadataPolicy, str]] = ..., filters: _Optional[_Iterable[_Union[Filter, _Mapping]]] = ..., jpeg: _Optional[_Union[JPEGOptions, _Mapping]] = ..., png: _Optional[_Union[PNGOptions, _Mapping]] = ..., webp: _Optional[_Union[WebPOptions, _Mapping]] = ..., tolerate_truncation: bool = ..., pad: bool = ..., rotation: _Optional[int] = ..., flip_horizontal: bool = ..., flip_vertical: bool = ..., allow_smaller_dimensions: bool = ..., always_encode: bool = ..., tolerate_damage: bool = ..., target_similarity: _Optional[float] = ..., never_larger: bool = ..., frame_index: _Optional[int] = ..., max_frames: _Optional[int] = ..., resampling_kernel: _Optional[_Union[ResamplingKernel, str]] = ..., exact_resize: bool = ..., color_space: _Optional[_Union[ColorSpace, str]] = ..., keep_exif: bool = ..., keep_xmp: bool = ..., keep_iptc: bool = ..., keep_location: bool = ..., keep_serial_numbers: bool = ..., metadata_title: _Optional[str] = ..., metadata_copyright: _Optional[str] = ..., metadata_description: _Optional[str] = ..., resize_in_linear_light: bool = ..., avif: _Optional[_Union[AVIFOptions, _Mapping]] = ..., jxl: _Optional[_Union[JXLOptions, _Mapping]] = ..., accept: _Optional[str] = ..., auto_effort: _Optional[_Union[AutoEffort, str]] = ..., zoom: _Optional[float] = ..., min_width: _Optional[int] = ..., min_height: _Optional[int] = ..., extend_aspect_ratio: _Optional[float] = ..., sharpen_reduced: _Optional[float] = ..., facts: bool = ..., tensor: _Optional[_Union[TensorOptions, _Mapping]] = ..., trim: _Optional[_Union[Trim, _Mapping]] = ..., regions: _Optional[_Iterable[_Union[Region, _Mapping]]] = ...) -> None: ...
+
+class Trim(_message.Message):
+    __slots__ = ("threshold", "color", "equal_horizontal", "equal_vertical")
+    THRESHOLD_FIELD_NUMBER: _ClassVar[int]
+    COLOR_FIELD_NUMBER: _ClassVar[int]
+    EQUAL_HORIZONTAL_FIELD_NUMBER: _ClassVar[int]
+    EQUAL_VERTICAL_FIELD_NUMBER: _ClassVar[int]
+    threshold: int
+    color: Color
+    equal_horizontal: bool
+    equal_vertical: bool
+    def __init__(self, threshold: _Optional[int] = ..., color: _Optional[_Union[Color, _Mapping]] = ..., equal_horizontal: bool = ..., equal_vertical: bool = ...) -> None: ...
+
+class Region(_message.Message):
+    __slots__ = ("shape", "area", "effect", "color")
+    SHAPE_FIELD_NUMBER: _ClassVar[int]
+    AREA_FIELD_NUMBER: _ClassVar[int]
+    EFFECT_FIELD_NUMBER: _ClassVar[int]
+    COLOR_FIELD_NUMBER: _ClassVar[int]
+    shape: RegionShape
+    area: Rect
+    effect: RegionEffect
+    color: Color
+    def __init__(self, shape: _Optional[_Union[RegionShape, str]] = ..., area: _Optional[_Union[Rect, _Mapping]] = ..., effect: _Optional[_Union[RegionEffect, str]] = ..., color: _Optional[_Union[Color, _Mapping]] = ...) -> None: ...
 
 class Point(_message.Message):
     __slots__ = ("x", "y")
@@ -570,8 +706,26 @@ class JXLOptions(_message.Message):
     effort: int
     def __init__(self, lossless: bool = ..., effort: _Optional[int] = ...) -> None: ...
 
+class TensorOptions(_message.Message):
+    __slots__ = ("element_type", "layout", "channels", "normalization", "scale", "mean", "standard_deviation")
+    ELEMENT_TYPE_FIELD_NUMBER: _ClassVar[int]
+    LAYOUT_FIELD_NUMBER: _ClassVar[int]
+    CHANNELS_FIELD_NUMBER: _ClassVar[int]
+    NORMALIZATION_FIELD_NUMBER: _ClassVar[int]
+    SCALE_FIELD_NUMBER: _ClassVar[int]
+    MEAN_FIELD_NUMBER: _ClassVar[int]
+    STANDARD_DEVIATION_FIELD_NUMBER: _ClassVar[int]
+    element_type: TensorElementType
+    layout: TensorLayout
+    channels: TensorChannels
+    normalization: TensorNormalization
+    scale: float
+    mean: _containers.RepeatedScalarFieldContainer[float]
+    standard_deviation: _containers.RepeatedScalarFieldContainer[float]
+    def __init__(self, element_type: _Optional[_Union[TensorElementType, str]] = ..., layout: _Optional[_Union[TensorLayout, str]] = ..., channels: _Optional[_Union[TensorChannels, str]] = ..., normalization: _Optional[_Union[TensorNormalization, str]] = ..., scale: _Optional[float] = ..., mean: _Optional[_Iterable[float]] = ..., standard_deviation: _Optional[_Iterable[float]] = ...) -> None: ...
+
 class ProcessingReport(_message.Message):
-    __slots__ = ("input", "output", "input_bytes", "output_bytes", "timings", "peak_memory_bytes", "warnings", "cache_hit", "passthrough", "trace_id", "compression_quality", "similarity", "warning_details", "format_trials", "facts")
+    __slots__ = ("input", "output", "input_bytes", "output_bytes", "timings", "peak_memory_bytes", "warnings", "cache_hit", "passthrough", "trace_id", "compression_quality", "similarity", "warning_details", "format_trials", "crop", "hidden_regions", "facts")
     INPUT_FIELD_NUMBER: _ClassVar[int]
     OUTPUT_FIELD_NUMBER: _ClassVar[int]
     INPUT_BYTES_FIELD_NUMBER: _ClassVar[int]
@@ -586,6 +740,8 @@ class ProcessingReport(_message.Message):
     SIMILARITY_FIELD_NUMBER: _ClassVar[int]
     WARNING_DETAILS_FIELD_NUMBER: _ClassVar[int]
     FORMAT_TRIALS_FIELD_NUMBER: _ClassVar[int]
+    CROP_FIELD_NUMBER: _ClassVar[int]
+    HIDDEN_REGIONS_FIELD_NUMBER: _ClassVar[int]
     FACTS_FIELD_NUMBER: _ClassVar[int]
     input: ImageInfo
     output: ImageInfo
@@ -601,8 +757,10 @@ class ProcessingReport(_message.Message):
     similarity: float
     warning_details: _containers.RepeatedCompositeFieldContainer[WarningDetail]
     format_trials: _containers.RepeatedCompositeFieldContainer[FormatTrial]
+    crop: Rect
+    hidden_regions: _containers.RepeatedCompositeFieldContainer[Rect]
     facts: ImageFacts
-    def __init__(self, input: _Optional[_Union[ImageInfo, _Mapping]] = ..., output: _Optional[_Union[ImageInfo, _Mapping]] = ..., input_bytes: _Optional[int] = ..., output_bytes: _Optional[int] = ..., timings: _Optional[_Union[StageTimings, _Mapping]] = ..., peak_memory_bytes: _Optional[int] = ..., warnings: _Optional[_Iterable[str]] = ..., cache_hit: bool = ..., passthrough: bool = ..., trace_id: _Optional[str] = ..., compression_quality: _Optional[float] = ..., similarity: _Optional[float] = ..., warning_details: _Optional[_Iterable[_Union[WarningDetail, _Mapping]]] = ..., format_trials: _Optional[_Iterable[_Union[FormatTrial, _Mapping]]] = ..., facts: _Optional[_Union[ImageFacts, _Mapping]] = ...) -> None: ...
+    def __init__(self, input: _Optional[_Union[ImageInfo, _Mapping]] = ..., output: _Optional[_Union[ImageInfo, _Mapping]] = ..., input_bytes: _Optional[int] = ..., output_bytes: _Optional[int] = ..., timings: _Optional[_Union[StageTimings, _Mapping]] = ..., peak_memory_bytes: _Optional[int] = ..., warnings: _Optional[_Iterable[str]] = ..., cache_hit: bool = ..., passthrough: bool = ..., trace_id: _Optional[str] = ..., compression_quality: _Optional[float] = ..., similarity: _Optional[float] = ..., warning_details: _Optional[_Iterable[_Union[WarningDetail, _Mapping]]] = ..., format_trials: _Optional[_Iterable[_Union[FormatTrial, _Mapping]]] = ..., crop: _Optional[_Union[Rect, _Mapping]] = ..., hidden_regions: _Optional[_Iterable[_Union[Rect, _Mapping]]] = ..., facts: _Optional[_Union[ImageFacts, _Mapping]] = ...) -> None: ...
 
 class ImageFacts(_message.Message):
     __slots__ = ("thumb_hash", "blur_hash", "detailed_blur_hash", "mean_color", "dominant_colors", "perceptual_hash", "difference_hash", "is_opaque", "is_gray", "is_photographic")

@@ -1,0 +1,81 @@
+internal import ImageCodecs
+internal import ImageKernels
+
+/// What the pixels of an image must be searched for before its results can be planned.
+struct TrimSearch: Sendable, Hashable {
+  let trim: Trim
+  /// The part of the stored image to search.
+  let columns: Range<Int>
+  let rows: Range<Int>
+  /// The orientation of the stored image, including the requested rotation and flips.
+  let orientation: Orientation
+
+  /// Returns `nil` for a configuration that trims nothing.
+  /// - Throws: `invalidField` for a crop beyond the image.
+  init?(_ configuration: ProcessingConfiguration, of header: ImageHeader) throws(PipelineError) {
+    guard let trim = configuration.trim else { return nil }
+    let orientation = PlanDraft.orientation(configuration, of: header)
+    let shown = PixelSize(width: header.width, height: header.height).turned(by: orientation)
+    let window = (try configuration.crop?.window(in: shown) ?? Window(shown)).stored(orientation, shown: shown)
+    let part = PixelRect(window)
+    self.trim = trim
+    self.orientation = orientation
+    columns = part.x..<part.x + part.width
+    rows = part.y..<part.y + part.height
+  }
+}
+
+/// What was found in the pixels of an image.
+struct ImageFindings: Sendable {
+  /// The part of the displayed image that each search has found; `nil` for an image that is all border.
+  var trims: [TrimSearch: PixelRect?] = [:]
+  /// Where the stored image attracts attention; `nil` if that was not searched.
+  var saliency: SaliencyMap?
+}
+
+extension TrimSearch {
+  /// Returns the part of the displayed image that is left.
+  /// - `found`: The part of the stored image that is not border.
+  func part(_ found: (columns: Range<Int>, rows: Range<Int>), of stored: PixelSize) -> PixelRect {
+    var (columns, rows) = (found.columns, found.rows)
+    let swaps = orientation.swapsAxes
+    if (swaps ? trim.isEqualVertically : trim.isEqualHorizontally) ?? false {
+      columns = Self.equal(columns, in: self.columns)
+    }
+    if (swaps ? trim.isEqualHorizontally : trim.isEqualVertically) ?? false { rows = Self.equal(rows, in: self.rows) }
+    let window = Window(
+      x: Double(columns.lowerBound), y: Double(rows.lowerBound), width: Double(columns.count),
+      height: Double(rows.count))
+    return PixelRect(window.shown(orientation, stored: stored))
+  }
+
+  /// Returns a range that lacks as much at both ends of `whole`, the smaller of both.
+  private static func equal(_ range: Range<Int>, in whole: Range<Int>) -> Range<Int> {
+    let margin = min(range.lowerBound - whole.lowerBound, whole.upperBound - range.upperBound)
+    return whole.lowerBound + margin..<whole.upperBound - margin
+  }
+}
+
+extension ProcessingConfiguration {
+  /// Whether the result is planned only after the pixels of the image were searched.
+  var needsAnalysis: Bool { trim != nil || choosesBySaliency }
+
+  /// This configuration without the fields for which the pixels of the image are searched, to plan without decoding.
+  package var withoutAnalysis: ProcessingConfiguration {
+    var configuration = self
+    configuration.trim = nil
+    if configuration.choosesBySaliency { configuration.gravity = .center }
+    return configuration
+  }
+
+  /// Checks that the pixels of an image can be searched.
+  /// - Throws: `unservedField` for frames other than the first.
+  func checkAnalysis(of header: ImageHeader) throws(PipelineError) {
+    guard needsAnalysis, let index = frameIndex?.value, index != 0, header.frameCount != 1 else { return }
+    throw PipelineError(
+      .unservedField,
+      "frame_index is \(index), but trim and gravity SMART are supported for the first frame only; leave one of them "
+        + "unset",
+      field: "frame_index")
+  }
+}

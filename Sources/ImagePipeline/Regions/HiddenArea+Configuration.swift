@@ -1,0 +1,133 @@
+internal import ImageCodecs
+internal import ImageKernels
+
+extension Region {
+  /// Returns the area of the stored image that this region hides.
+  ///
+  /// It is rounded outward to whole pixels, and extended as the format requires: see `Margin`.
+  /// - Parameters:
+  ///   - index: The index of the region, for error messages.
+  ///   - header: The header of the image.
+  ///   - orientation: The orientation of the stored image, including the requested rotation and flips.
+  ///   - color: The color of `fill` in the colors of the image.
+  /// - Returns: The area, which has at least one pixel.
+  /// - Throws: `invalidField` for a region beside the image.
+  func hiddenArea(
+    index: Int, of header: ImageHeader, _ orientation: Orientation, color: Color
+  ) throws(PipelineError) -> HiddenArea {
+    let stored = PixelSize(width: header.width, height: header.height)
+    let shown = stored.turned(by: orientation)
+    let window = window(shown).stored(orientation, shown: shown)
+    let margin = Margin(header)
+    let ellipse: HiddenArea.Ellipse? =
+      switch shape {
+      case .rectangle: nil
+      case .ellipse:
+        HiddenArea.Ellipse(
+          centerX: window.x + window.width / 2, centerY: window.y + window.height / 2,
+          radiusX: window.width / 2 + Double(margin.pixelCount), radiusY: window.height / 2 + Double(margin.pixelCount))
+      }
+    let effect: HiddenArea.Effect =
+      switch effect {
+      case .blur: .blur
+      case .pixelate: .pixelate
+      case .fill: .fill(red: color.red, green: color.green, blue: color.blue)
+      }
+    let columns = margin.extended(window.x, window.width, grid: margin.across, in: stored.width)
+    let rows = margin.extended(window.y, window.height, grid: margin.down, in: stored.height)
+    guard !columns.isEmpty, !rows.isEmpty, window.x < Double(stored.width), window.y < Double(stored.height),
+      window.x + window.width > 0, window.y + window.height > 0
+    else {
+      throw PipelineError(
+        .invalidField,
+        "regions[\(index)].area begins at \(area.x), \(area.y) in \(area.unit.rawValue), which is beside the image of "
+          + "\(shown)", field: "regions[\(index)].area")
+    }
+    return HiddenArea(
+      columns: columns, rows: rows, ellipse: ellipse, grid: HiddenArea.Grid(across: margin.across, down: margin.down),
+      effect: effect)
+  }
+
+  /// Returns the position of the area in a displayed image of `size`, whose edges it may exceed.
+  private func window(_ size: PixelSize) -> Window {
+    let (across, down): (Double, Double) =
+      switch area.unit {
+      case .pixels: (1, 1)
+      case .fractions: (Double(size.width), Double(size.height))
+      }
+    // Numbers of any size become pixels.
+    func bounded(_ value: Double) -> Double { min(value, Double(1 << 30)) }
+    return Window(
+      x: bounded(area.x * across), y: bounded(area.y * down), width: bounded(area.width * across),
+      height: bounded(area.height * down))
+  }
+}
+
+/// The pixels around a hidden area that a decoder may have mixed with those in it.
+private struct Margin {
+  /// The number of pixels on each side.
+  let pixelCount: Int
+  /// The size of the blocks to whose edges an area is then extended.
+  let across: Int
+  let down: Int
+
+  init(_ header: ImageHeader) {
+    switch header.format {
+    case .jpeg:
+      // Blocks are coded by themselves. Those of subsampled chroma show more pixels; assume the largest if it is unknown.
+      let isGray = header.colorSpace == .gray
+      let sampling = header.chromaSampling.map { (across: $0.across, down: $0.down) } ?? (isGray ? (1, 1) : (4, 4))
+      (pixelCount, across, down) = (1, 8 * sampling.0, 8 * sampling.1)
+    case .webp, .avif, .heic, .jxl, .tiff, .jpeg2000:
+      // Filters that smooth the edges of blocks reach so far.
+      (pixelCount, across, down) = (8, 1, 1)
+    case .png, .gif, .bmp, .tga, .psd, .pnm, .hdr, .ico, .qoi: (pixelCount, across, down) = (1, 1, 1)
+    }
+  }
+
+  /// Returns a span with the margin, extended to blocks, as far as it is in the image.
+  func extended(_ start: Double, _ length: Double, grid: Int, in count: Int) -> Range<Int> {
+    let first = Int(start.rounded(.down)) - pixelCount
+    let end = Int((start + length).rounded(.up)) + pixelCount
+    let aligned = max(0, first) / grid * grid
+    return min(aligned, count)..<max(min(aligned, count), min((max(0, end) + grid - 1) / grid * grid, count))
+  }
+}
+
+extension Plan {
+  /// Returns the areas of the stored image that a configuration hides, in their order.
+  static func hiddenAreas(
+    _ configuration: ProcessingConfiguration, header: ImageHeader, _ orientation: Orientation,
+    _ attachments: ImageAttachments
+  ) throws(PipelineError) -> [HiddenArea] {
+    var areas: [HiddenArea] = []
+    for (index, region) in (configuration.regions ?? []).enumerated() {
+      // Areas are filled before colors are converted.
+      let color =
+        header.profileByteCount > 0 ? attachments.converted(region.color, to: attachments.profile) : region.color
+      areas.append(try region.hiddenArea(index: index, of: header, orientation, color: color))
+    }
+    return areas
+  }
+
+  /// The rectangles around what was hidden, in pixels of the displayed image.
+  var hiddenRegions: [PixelRect] {
+    hidden.map { area in
+      let window = Window(
+        x: Double(area.columns.lowerBound), y: Double(area.rows.lowerBound), width: Double(area.columns.count),
+        height: Double(area.rows.count))
+      return PixelRect(window.shown(orientation, stored: storedSize))
+    }
+  }
+}
+
+extension Window {
+  /// Returns the position of this window of the stored image in the displayed one, given the size of the stored image.
+  func shown(_ orientation: Orientation, stored size: PixelSize) -> Window {
+    let firstX = orientation.reversesColumns ? Double(size.width) - x - width : x
+    let firstY = orientation.reversesRows ? Double(size.height) - y - height : y
+    return orientation.swapsAxes
+      ? Window(x: firstY, y: firstX, width: height, height: width)
+      : Window(x: firstX, y: firstY, width: width, height: height)
+  }
+}
