@@ -125,6 +125,8 @@ void cpixels_premultiply_scalar(const uint8_t *rgba, uint16_t *premultiplied, si
 void cpixels_unpremultiply_scalar(const uint16_t *premultiplied, uint8_t *rgba, size_t pixel_count);
 void cpixels_flatten_scalar(
     const uint16_t *premultiplied, const uint8_t background[3], uint8_t *rgb, size_t pixel_count);
+void cpixels_overlay_scalar(
+    cpixels_blend blend, const uint8_t *rgba, uint8_t *row, uint32_t channels, size_t pixel_count);
 void cpixels_ycc_to_rgb_scalar(
     const uint8_t *y, const uint8_t *cb, const uint8_t *cr, uint8_t *rgb, size_t pixel_count);
 
@@ -147,6 +149,8 @@ void cpixels_join_avx2(
 void cpixels_premultiply_avx2(const uint8_t *rgba, uint16_t *premultiplied, size_t pixel_count);
 void cpixels_unpremultiply_avx2(const uint16_t *premultiplied, uint8_t *rgba, size_t pixel_count);
 void cpixels_flatten_avx2(const uint16_t *premultiplied, const uint8_t background[3], uint8_t *rgb, size_t pixel_count);
+void cpixels_overlay_avx2(
+    cpixels_blend blend, const uint8_t *rgba, uint8_t *row, uint32_t channels, size_t pixel_count);
 void cpixels_ycc_to_rgb_avx2(const uint8_t *y, const uint8_t *cb, const uint8_t *cr, uint8_t *rgb, size_t pixel_count);
 #endif
 

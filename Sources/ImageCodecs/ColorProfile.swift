@@ -40,4 +40,18 @@ package enum ColorProfile {
     }
     return converted
   }
+
+  /// Converts sRGB pixels to the colors of an RGB profile; they stay as they are if it does not define this direction.
+  /// - Parameters:
+  ///   - pixels: Red, green, blue and alpha, which is kept.
+  ///   - profile: The profile, which may be malformed.
+  ///   - budget: The budget of the image, which is charged during the call.
+  package static func convert(pixels: inout [UInt8], to profile: [UInt8], budget: ImageBudget) {
+    profile.withUnsafeBufferPointer { profile in
+      pixels.withUnsafeMutableBufferPointer { pixels in
+        guard let bytes = profile.baseAddress, let first = pixels.baseAddress else { return }
+        _ = ccodecs_profile_convert_pixels(bytes, profile.count, first, pixels.count / 4, budget.account)
+      }
+    }
+  }
 }

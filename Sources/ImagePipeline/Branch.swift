@@ -25,7 +25,7 @@ final class Branch {
 
   init(
     plan: Plan, decode: borrowing DecodeStage, budget: ImageBudget, allowance: WorkAllowance, gauge: OutputGauge,
-    received: ReceivedBytes, tracing: TraceTarget
+    received: ReceivedBytes, overlays: OverlayLoader, tracing: TraceTarget
   ) throws(PipelineError) {
     self.plan = plan
     self.budget = budget
@@ -33,11 +33,14 @@ final class Branch {
     clock = StageClock(tracing: tracing)
     stages = Pipeline.stages(of: plan)
     mask = plan.hidden.isEmpty ? nil : try RegionMask(plan.hidden, layout: decode.layout, budget: budget)
+    let interrupted = plan.hasOverlays ? clock.enter(.encode) : nil
+    let overlays = try overlays.pixels(of: plan, allowance: allowance)
+    if plan.hasOverlays { clock.leave(to: interrupted) }
     try stages.start(
       decode.layout,
       StageContext(
         budget: budget, allowance: allowance, clock: clock, gauge: gauge, received: received,
-        conversions: decode.conversions, facts: facts))
+        conversions: decode.conversions, facts: facts, overlays: overlays))
   }
 
   /// Processes the next decoded rows of a frame and emits the output that they complete.

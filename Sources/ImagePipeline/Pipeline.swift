@@ -17,6 +17,7 @@ extension Pipeline: StageListing {
       .then(ColorStage(plan, to: plan.encoder.pixelFormat))
       .then(OrientStage(plan), when: plan.orientation != .up)
       .then(PadStage(plan), when: plan.framing.isPadded)
+      .then(OverlayStage(plan), when: plan.hasOverlays)
       .then(EncodeStage(plan))
   }
 }
@@ -104,6 +105,7 @@ package struct Pipeline: ~Copyable {
     let gauge = OutputGauge()
     let received = ReceivedBytes()
     let allowance = WorkAllowance(cancellation, limit: reader.limits.maxCPUTime)
+    let overlays = OverlayLoader(reader.auxiliary, limits: reader.limits, budget: budget)
     let decode = try DecodeStage(reader, plans: plan.plans, tracing: tracing)
     var renditions: [Rendition] = []
     var workingCount = 0
@@ -114,7 +116,7 @@ package struct Pipeline: ~Copyable {
           .working(
             try Branch(
               plan: plan.get(), decode: decode, budget: budget, allowance: allowance, gauge: gauge,
-              received: received, tracing: tracing)))
+              received: received, overlays: overlays, tracing: tracing)))
         workingCount += 1
       } catch {
         renditions.append(.ended(.failed(error)))

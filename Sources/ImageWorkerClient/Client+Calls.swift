@@ -7,13 +7,16 @@ public import WorkerProtocol
 extension Client {
   /// Processes one image.
   /// - `timeout`: for all attempts together; `nil` for none.
+  /// - `auxiliaryImages`: the files of the images that overlays name, by their names.
   /// - `fields`: sets fields, which override those of the preset.
   /// - Throws: ``ImageWorkerError``, or an error of reading the image.
   nonisolated(nonsending) public func process(
     _ image: ImageSource, preset: String = "", timeout: Duration? = .seconds(60),
-    fields: (inout Fields) -> Void = { _ in }
+    auxiliaryImages: [String: [UInt8]] = [:], fields: (inout Fields) -> Void = { _ in }
   ) async throws -> ImageResult {
-    let outcomes = try await outcomes(of: image, ImageRequest(preset: preset, fields: fields), timeout)
+    var request = ImageRequest(preset: preset, fields: fields)
+    request.auxiliaryImages = auxiliaryImages
+    let outcomes = try await outcomes(of: image, request, timeout)
     guard let outcome = outcomes[""] else { throw ImageWorkerError.lost("the stream ended before the result") }
     return try outcome.get()
   }
@@ -42,9 +45,10 @@ extension Client {
   /// - Returns: the result or error of each rendition by its id.
   /// - Throws: ``ImageWorkerError`` for an error of the whole image, or an error of reading it.
   public func renditions(
-    _ image: ImageSource, _ renditions: [Rendition], timeout: Duration? = .seconds(60)
+    _ image: ImageSource, _ renditions: [Rendition], timeout: Duration? = .seconds(60),
+    auxiliaryImages: [String: [UInt8]] = [:]
   ) async throws -> [String: Result<ImageResult, ImageWorkerError>] {
-    try await outcomes(of: image, ImageRequest(renditions: renditions), timeout)
+    try await outcomes(of: image, ImageRequest(renditions: renditions, auxiliaryImages: auxiliaryImages), timeout)
   }
 
   /// The properties of an image and of its result, from the first mebibyte of the file.

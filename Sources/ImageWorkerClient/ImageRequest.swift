@@ -1,3 +1,4 @@
+internal import FoundationEssentials
 internal import Synchronization
 internal import WorkerProtocol
 
@@ -7,13 +8,18 @@ struct ImageRequest: Sendable {
   var fields = Fields()
   var renditions: [Rendition] = []
   var hasPreview = false
+  var auxiliaryImages: [String: [UInt8]] = [:]
 
   init(preset: String, fields: (inout Fields) -> Void) {
     self.preset = preset
     fields(&self.fields)
   }
 
-  init(preset: String = "", fields: Fields = Fields(), renditions: [Rendition], hasPreview: Bool = false) {
+  init(
+    preset: String = "", fields: Fields = Fields(), renditions: [Rendition], hasPreview: Bool = false,
+    auxiliaryImages: [String: [UInt8]] = [:]
+  ) {
+    self.auxiliaryImages = auxiliaryImages
     self.preset = preset
     self.fields = fields
     self.renditions = renditions
@@ -27,6 +33,7 @@ struct ImageRequest: Sendable {
     if fields != Fields() { start.configuration = fields }
     start.renditions = renditions.map(\.message)
     start.preview = hasPreview
+    start.auxiliaryImages = auxiliaryMessages
     return start
   }
 
@@ -37,7 +44,17 @@ struct ImageRequest: Sendable {
     if fields != Fields() { message.configuration = fields }
     message.renditions = renditions.map(\.message)
     message.preview = hasPreview
+    message.auxiliaryImages = auxiliaryMessages
     return message
+  }
+
+  private var auxiliaryMessages: [Imageworker_V1_AuxiliaryImage] {
+    auxiliaryImages.sorted { $0.key < $1.key }.map { name, bytes in
+      var message = Imageworker_V1_AuxiliaryImage()
+      message.name = name
+      message.image = Data(bytes)
+      return message
+    }
   }
 }
 

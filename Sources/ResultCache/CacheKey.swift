@@ -55,6 +55,13 @@ package struct InputHasher: Sendable {
   /// Adds the next bytes of the image.
   package mutating func update(_ bytes: UnsafeRawBufferPointer) { hasher.update(bufferPointer: bytes) }
 
+  /// Returns the digest of a file.
+  package static func digest(of bytes: UnsafeRawBufferPointer) -> [UInt8] {
+    var hasher = InputHasher()
+    hasher.update(bytes)
+    return hasher.digest
+  }
+
   /// The digest of the bytes so far.
   var digest: [UInt8] { Array(hasher.finalize()) }
 }

@@ -27,7 +27,7 @@ struct Serve: AsyncParsableCommand {
       Without them nothing is exported.
 
       On SIGTERM or SIGINT, health becomes NOT_SERVING and calls in progress finish; the exit status is 0, or 1 if \
-      they do not finish within the drain timeout. A second signal exits at once. SIGHUP reloads the files of presets, TLS and identities.
+      they do not finish within the drain timeout. A second signal exits at once. SIGHUP reloads the files of presets, overlays, TLS and identities.
       """)
 
   @Option(
@@ -115,6 +115,9 @@ struct Serve: AsyncParsableCommand {
     var reloaders: [(any Service)?] = []
     if let source = settings.presets {
       reloaders.append(await Reloader { source.reload(environment.presetStore, logger) })
+    }
+    if let source = settings.overlays {
+      reloaders.append(await Reloader { source.reload(environment.overlays, logger) })
     }
     if settings.security.hasFiles {
       let security = worker.security

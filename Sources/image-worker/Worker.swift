@@ -49,6 +49,7 @@ struct Worker: Service {
     var environment = WorkerEnvironment(
       limits: settings.limits, presets: presets,
       takesOnlyPresets: settings.takesOnlyPresets,
+      overlays: OverlayStore(try settings.overlays?.read() ?? []),
       cache: try settings.cache.map { try Self.cache($0, logger: logger) },
       memoryLimit: settings.workMemoryLimit,
       receivesMessages: true, threadCount: settings.threadCount,

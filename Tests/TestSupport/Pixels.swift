@@ -153,11 +153,12 @@ package struct Windows {
 package func process(
   _ bytes: [UInt8], _ configuration: ProcessingConfiguration, windowByteCount: Int = .max,
   limits: ImageLimits = ImageLimits(), cancellation: Cancellation = Cancellation(),
-  tracing: TraceTarget = TraceTarget(), countedFrames: Int? = nil
+  tracing: TraceTarget = TraceTarget(), countedFrames: Int? = nil, auxiliary: AuxiliaryImages = AuxiliaryImages()
 ) throws(PipelineError) -> (bytes: [UInt8], report: ProcessingReport) {
   var reader = ImageReader(limits: limits, keepsMetadata: configuration.readsMetadata)
   reader.configurations = [configuration]
   reader.countedFrames = countedFrames
+  reader.auxiliary = auxiliary
   var windows = Windows(bytes: bytes, windowByteCount: windowByteCount)
   try reader.readHeader(&windows)
   let plan = try reader.plan(configuration)
@@ -183,10 +184,11 @@ package typealias RenditionResult = Result<(bytes: [UInt8], report: ProcessingRe
 package func process(
   _ bytes: [UInt8], _ configurations: [ProcessingConfiguration], windowByteCount: Int = .max,
   limits: ImageLimits = ImageLimits(), cancellation: Cancellation = Cancellation(),
-  tracing: TraceTarget = TraceTarget()
+  tracing: TraceTarget = TraceTarget(), auxiliary: AuxiliaryImages = AuxiliaryImages()
 ) throws(PipelineError) -> (plan: ImagePlan, results: [RenditionResult]) {
   var reader = ImageReader(limits: limits)
   reader.configurations = configurations
+  reader.auxiliary = auxiliary
   var windows = Windows(bytes: bytes, windowByteCount: windowByteCount)
   try reader.readHeader(&windows)
   let plan = try reader.plan(configurations)

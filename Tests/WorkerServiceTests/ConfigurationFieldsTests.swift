@@ -53,6 +53,7 @@ struct ConfigurationFieldsTests {
     "png.palette_colors": [.integer(2), .integer(3)],
     "tensor.mean": [.list([0.25]), .list([0.5, 0.25, -1])],
     "tensor.standard_deviation": [.list([0.25]), .list([0.5, 0.25, 1])],
+    "overlays.image": [.text("logo"), .text("mark")], "overlays.rotation": [.integer(90), .integer(180)],
     "filters.name": [.text("blur"), .text("sharpen")],
     "filters.parameters": [.numbers(["radius": 1]), .numbers(["radius": 2])],
   ]
@@ -225,6 +226,7 @@ struct ConfigurationFieldsTests {
     check(Filter())
     check(Region())
     check(Trim())
+    check(Overlay(image: "logo"))
   }
 
   @Test("every enum value of the contract has a counterpart")

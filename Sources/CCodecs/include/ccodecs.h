@@ -483,6 +483,10 @@ ccodecs_status ccodecs_decoder_create_conversion(
 /// profile does not define this direction, or if the budget is exhausted. Frees all memory before it returns.
 bool ccodecs_profile_convert_color(const uint8_t *icc, size_t icc_count, uint8_t color[3], ccodecs_budget *budget);
 
+/// As ccodecs_profile_convert_color, for pixels of red, green, blue and alpha, which is kept.
+bool ccodecs_profile_convert_pixels(
+    const uint8_t *icc, size_t icc_count, uint8_t *rgba, size_t pixel_count, ccodecs_budget *budget);
+
 /// Converts `pixel_count` pixels. 16-bit samples must be aligned to two bytes. `source` and `destination` may be the
 /// same if the conversion keeps the sample layout.
 void ccodecs_conversion_convert(

@@ -1,4 +1,5 @@
-// cpixels: the pixel kernels of the image pipeline, in C11: resampling, alpha, color, filters and orientation.
+// cpixels: the pixel kernels of the image pipeline, in C11: resampling, alpha, overlays, color, filters and
+// orientation.
 //
 // Every function works on rows or strips in buffers that the caller owns. Nothing here allocates memory or keeps state
 // of its own, and nothing fails after its arguments have been checked once. Each kernel has a scalar version, which is
@@ -201,6 +202,42 @@ void cpixels_unpremultiply(const uint16_t *premultiplied, uint8_t *rgba, size_t 
 /// Premultiplied 16-bit RGBA over an opaque background -> RGB, 8 bits, rounded to nearest.
 void cpixels_flatten(
     const uint16_t *premultiplied, const uint8_t background[3], uint8_t *rgb, size_t pixel_count, cpixels_isa isa);
+
+// MARK: Overlays
+
+/// How the color of an overlay and that of the row below it make a color, where both are opaque.
+typedef enum cpixels_blend {
+  CPIXELS_BLEND_OVER = 0,     ///< The color of the overlay.
+  CPIXELS_BLEND_MULTIPLY = 1, ///< The product of both.
+  CPIXELS_BLEND_SCREEN = 2,   ///< The inverse of the product of their inverses.
+} cpixels_blend;
+
+/// Gray, RGB or RGBA with straight alpha, 8 bits -> RGBA with its alpha multiplied by `opacity`, 0 to 65025, where
+/// 65025 represents 1.
+void cpixels_overlay_pack(const uint8_t *row, uint32_t channels, uint32_t opacity, uint8_t *rgba, size_t pixel_count);
+
+/// Draws RGBA pixels on a row of RGB (3 channels) or RGBA (4 channels), all with straight alpha and 8 bits. The result
+/// is the exact value, rounded to nearest once. Color is 0 where the alpha of both is 0.
+void cpixels_overlay(
+    cpixels_blend blend, const uint8_t *rgba, uint8_t *row, uint32_t channels, size_t pixel_count, cpixels_isa isa);
+
+/// The place of an overlay on an image, and the plane of that image on which it is drawn.
+typedef struct cpixels_overlay_place {
+  uint32_t width; ///< Of the overlay, in pixels.
+  uint32_t height;
+  int64_t left; ///< In pixels of the image; may lie outside.
+  int64_t top;
+  uint32_t image_width; ///< In pixels.
+  uint32_t image_height;
+  uint8_t channel; ///< 0 for Y, 1 for Cb, 2 for Cr.
+  uint8_t across;  ///< The number of pixels across that a sample of the plane stands for, 1 or 2.
+  uint8_t down;    ///< The same for rows.
+} cpixels_overlay_place;
+
+/// Draws RGBA pixels, blended over, on a row of one plane of full-range BT.601 YCbCr. A sample is the mean of its
+/// pixels, as if these were drawn first; the conversion is exact within the precision of its coefficients, and rounded
+/// once.
+void cpixels_overlay_plane(const uint8_t *rgba, const cpixels_overlay_place *place, uint32_t plane_row, uint8_t *row);
 
 // MARK: Samples of 16 bits
 //

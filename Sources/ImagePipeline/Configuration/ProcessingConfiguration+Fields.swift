@@ -176,6 +176,11 @@ extension ProcessingConfiguration: FieldRecord {
       option: OptionText(
         "facts",
         "Report hashes, placeholders, colors and further facts of the image. Default: false.")),
+      "overlays", \.overlays,
+      option: OptionText(
+        "overlay", "overlay",
+        "Draw an image on the result: a name of --overlays, or a file. Repeat it for several, which are drawn in order."
+      )),
     Field(
       "frame_index", \.frameIndex,
       option: OptionText(
@@ -233,6 +238,7 @@ extension ProcessingConfiguration: FieldRecord {
     try validateFilters()
     if preferredFormat == .raw { try validateTensor() }
     try validateRegions()
+    try Overlay.check(overlays ?? [])
   }
 
   /// Checks the names and parameters of the filters.

@@ -202,6 +202,10 @@ package struct ProcessingConfiguration: Sendable, Hashable {
   ///
   /// Default: none.
   package var regions: [Region]?
+  /// The images that are drawn on the result, in this order; at most `Overlay.maxCount`.
+  ///
+  /// Default: none.
+  package var overlays: [Overlay]?
   /// Options for JPEG results; ignored for other formats.
   package var jpeg: JPEGOptions?
   /// Options for PNG results; ignored for other formats.
@@ -230,7 +234,7 @@ package struct ProcessingConfiguration: Sendable, Hashable {
     metadataDescription: String? = nil, accept: AcceptedFormats? = nil, autoEffort: AutoEffort? = nil,
     zoom: Double? = nil, minWidth: Int? = nil, minHeight: Int? = nil, extendAspectRatio: Double? = nil,
     sharpenReduced: Double? = nil, facts: Bool? = nil,
-    trim: Trim? = nil, regions: [Region]? = nil,
+    trim: Trim? = nil, regions: [Region]? = nil, overlays: [Overlay]? = nil,
     jpeg: JPEGOptions? = nil, png: PNGOptions? = nil, webp: WebPOptions? = nil,
     avif: AVIFOptions? = nil, jxl: JXLOptions? = nil, tensor: TensorOptions? = nil
   ) {
@@ -282,6 +286,7 @@ package struct ProcessingConfiguration: Sendable, Hashable {
     self.facts = facts
     self.trim = trim
     self.regions = regions
+    self.overlays = overlays
     self.jpeg = jpeg
     self.png = png
     self.webp = webp

@@ -9,6 +9,8 @@ extension ProcessingConfiguration {
       crop: crop, rotation: rotation, flipHorizontal: flipHorizontal, flipVertical: flipVertical, alwaysEncode: true,
       facts: true)
     small.frameIndex = frameIndex
+    // What is hidden must not be seen in the facts either.
+    small.regions = regions
     (small.tolerateTruncation, small.tolerateDamage) = (tolerateTruncation, tolerateDamage)
     return small
   }

@@ -37,9 +37,9 @@ package struct ImagePlan: Sendable {
 
   /// The number of pixels that are written for all results.
   ///
-  /// Every pixel of a result counts once for its encoder. Pixels of the image, but not its padding, also count once for
-  /// scaling and once for each pass of a filter. The pixels that are read are limited by `maxPixels` instead, so a
-  /// small result of a large image counts little. With a target for the similarity, each trial counts twice: for its
+  /// Every pixel of a result counts once for its encoder, and in rows that an overlay covers once for each of these. Pixels
+  /// of the image, but not its padding, also count once for scaling and once for each pass of a filter. The pixels that
+  /// are read are limited by `maxPixels` instead, so a small result of a large image counts little. With a target for the similarity, each trial counts twice: for its
   /// encoder and for its comparison. So does each format of a choice.
   var workPixelCount: UInt64 {
     guard passedThrough == nil else { return 0 }
@@ -48,7 +48,9 @@ package struct ImagePlan: Sendable {
       let outputPixelCount = UInt64(plan.outputSize.pixelCount)
       let measured = plan.byteLimit?.similarity == nil ? 1 : 2 * UInt64(SimilaritySearch.maxTrials)
       let encodings = measured + 2 * UInt64(plan.byteLimit?.choice?.candidates.count ?? 0)
+      let overlayPixelCount = plan.overlays.reduce(0) { $0 + $1.workPixelCount }
       return sum + outputPixelCount * encodings + imagePixelCount * UInt64(1 + plan.filters.passes.count)
+        + overlayPixelCount
     }
   }
 
@@ -68,16 +70,22 @@ struct PlanDraft {
   let framing: Framing
   /// Whether the result is a preview, for which speed matters more than quality.
   let isPreview: Bool
+  /// The size of the result compared with that which was requested; below 1 for previews.
+  let overlayFactor: Double
   /// Warnings about what differs from the configuration.
   private(set) var warnings: [Warning] = []
   /// The part of the displayed image that was chosen by its pixels; `nil` if none was.
   private(set) var crop: PixelRect?
 
-  init(_ configuration: ProcessingConfiguration, orientation: Orientation, framing: Framing, isPreview: Bool) {
+  init(
+    _ configuration: ProcessingConfiguration, orientation: Orientation, framing: Framing, isPreview: Bool,
+    overlayFactor: Double = 1
+  ) {
     self.configuration = configuration
     self.orientation = orientation
     self.framing = framing
     self.isPreview = isPreview
+    self.overlayFactor = overlayFactor
   }
 
   /// Creates the draft for an image with `header`.

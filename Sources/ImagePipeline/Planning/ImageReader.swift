@@ -43,6 +43,8 @@ package struct ImageReader: ~Copyable {
   var stored: StoredInput?
   var headerByteCount = 0
   var analysisTime = Duration.zero
+  /// The images that overlays name; must be set before the image is planned.
+  package var auxiliary = AuxiliaryImages()
 
   /// Creates a reader for one image, with a memory budget of `limits.memory` bytes.
   /// - Parameters:
@@ -53,6 +55,13 @@ package struct ImageReader: ~Copyable {
     self.limits = limits
     self.keepsMetadata = keepsMetadata
     budget = ImageBudget(limit: limits.memory)
+  }
+
+  /// Creates a reader for an image that is part of another one, to whose budget it is charged.
+  init(limits: ImageLimits, budget: ImageBudget) {
+    self.limits = limits
+    self.budget = budget
+    keepsMetadata = false
   }
 
   /// Consumes the next bytes, until the header is complete.
@@ -266,6 +275,9 @@ package struct ImageReader: ~Copyable {
             attachments: attachments, spill: limits.spill)
           plan.warnings += draft.warnings
           plan.crop = draft.crop
+          if plan.hasOverlays {
+            plan.setOverlays(try plannedOverlays(plan, draft), decodeByteCount: decodeByteCount)
+          }
           if draft.isPreview { plan.sizeRemedy = nil }
           return plan
         }

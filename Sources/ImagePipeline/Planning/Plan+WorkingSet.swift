@@ -6,7 +6,7 @@ internal import ImageCodecs
 /// require that it is at least the charged amount and at most twice that, over the whole image corpus.
 extension Plan {
   /// The bytes that the budget adds to align blocks: up to 128 for each of about sixty blocks.
-  private static let blockOverhead = 8192
+  static let blockOverhead = 8192
 
   /// Returns an upper bound of the bytes that the stages charge, by their own estimates for the expected layout of
   /// decoded rows.
@@ -17,7 +17,7 @@ extension Plan {
   }
 
   /// Returns the layout of the decoder's rows as far as the header determines it; otherwise a larger one.
-  private func expectedLayout(_ header: ImageHeader) -> PixelLayout {
+  func expectedLayout(_ header: ImageHeader) -> PixelLayout {
     let scale = Double(decodeScale) / 8
     func plane(across: Int, down: Int) -> PlaneLayout {
       PlaneLayout(

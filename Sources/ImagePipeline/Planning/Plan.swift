@@ -60,6 +60,10 @@ package struct Plan: Sendable, Hashable {
   let hidden: [HiddenArea]
   /// The filters to apply to the result's rows; empty if there are none.
   package let filters: FilterChain
+  /// Whether overlays are drawn on the result.
+  let hasOverlays: Bool
+  /// The overlays, in the order in which they are drawn.
+  private(set) var overlays: [PlannedOverlay] = []
   /// Whether stages between the resize and the encoder change pixels; such an image is never passed through.
   let changesPixels: Bool
   /// The input format of the filters: RGB, with alpha if the image has it; without filters, the input format of the
@@ -138,7 +142,8 @@ package struct Plan: Sendable, Hashable {
     let sharpening = try Filter.resolve(configuration.sharpening(reduction: framing.reduction))
     filters = FilterChain(try sharpening + Filter.resolve(configuration.filters ?? []))
     try Self.checkSides(stored: storedSize, framing: framing, filters: filters)
-    changesPixels = !filters.isEmpty || framing.isPadded
+    hasOverlays = !(configuration.overlays ?? []).isEmpty
+    changesPixels = !filters.isEmpty || framing.isPadded || hasOverlays
     hidden = try Self.hiddenAreas(configuration, header: header, orientation, attachments)
     let colorFormat = header.hasAlpha ? PixelFormat.rgba8 : .rgb8
     // Converting gray with a gray profile yields gray, so no other pixel format is needed.
@@ -147,7 +152,8 @@ package struct Plan: Sendable, Hashable {
     let formats = Self.formats(header: header, configuration: configuration, isAnimation: frames.isAnimation)
     let format = formats[0]
     color = ColorPlan(header, configuration: configuration, format: format, changesPixels: changesPixels)
-    let isPassed = !changesPixels && !mergesPlanes && (color.target == nil || isGray)
+    let needsColor = !filters.isEmpty || framing.isPadded || !Self.drawsOnPlanes(configuration.overlays ?? [], header)
+    let isPassed = !needsColor && !mergesPlanes && (color.target == nil || isGray)
     let choice = try FormatChoice(
       configuration, header: header, formats: formats, outputSize: framing.canvasSize, colorFormat: colorFormat,
       isGray: isPassed && isGray)
@@ -192,6 +198,22 @@ package struct Plan: Sendable, Hashable {
       ? NeverLarger.remedy(configuration, inputFormat: header.format, encoder: encoderOptions) : nil
     conversionByteCount = color.conversionByteCount(header)
     workingSetByteCount = decodeByteCount + (try stagesByteCount(header: header))
+  }
+
+  /// Whether overlays can be drawn on planes of YCbCr, or there are none.
+  private static func drawsOnPlanes(_ overlays: [Overlay], _ header: ImageHeader) -> Bool {
+    let isPlanar = header.colorSpace == .ycbcr && !header.hasAlpha
+    return overlays.allSatisfy { isPlanar && ($0.blend ?? .over) == .over && !($0.tile ?? false) }
+  }
+
+  /// Adds the overlays, and the memory that they need.
+  ///
+  /// They are decoded one after the other, after the image's decoder was created and before anything else.
+  mutating func setOverlays(_ overlays: [PlannedOverlay], decodeByteCount: UInt64) {
+    self.overlays = overlays
+    let decoding = overlays.map(\.decodeByteCount).max() ?? 0
+    workingSetByteCount =
+      max(workingSetByteCount, decodeByteCount + decoding) + overlays.reduce(0) { $0 + UInt64($1.byteCount) }
   }
 
   /// Chooses the options of the encoder.

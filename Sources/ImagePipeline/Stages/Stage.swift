@@ -1,4 +1,5 @@
 internal import ImageCodecs
+internal import ImageKernels
 
 /// One step in the processing of a rendition, from decoded rows to the rows that are encoded, strip by strip.
 ///
@@ -87,6 +88,8 @@ struct StageContext {
   let conversions: [ConversionKey: ColorConversion]
   /// Receives the facts of the image.
   let facts: FactsCollector
+  /// The pixels of each overlay of the plan.
+  let overlays: [OverlayPixels]
 
   /// Calls `body` with the image's budget and converts its errors to pipeline errors.
   func allocate<Result: ~Copyable>(

@@ -19,6 +19,7 @@ package final class ImageServer {
 
   private let cancellation: Cancellation
   private let tracing: TraceTarget
+  private var auxiliary: AuxiliaryImages
   private var phase: Phase
   /// The plan of the image; `nil` until its header is complete.
   package private(set) var plan: ImagePlan?
@@ -31,13 +32,21 @@ package final class ImageServer {
   ///
   /// - `cancellation`: ends the work within a strip.
   /// - `tracing`: receives a span for each stage.
-  package init(limits: ImageLimits, cancellation: Cancellation, tracing: TraceTarget) {
+  /// - `auxiliary`: the images that overlays name.
+  package init(
+    limits: ImageLimits, cancellation: Cancellation, tracing: TraceTarget,
+    auxiliary: AuxiliaryImages = AuxiliaryImages()
+  ) {
+    self.auxiliary = auxiliary
     self.cancellation = cancellation
     self.tracing = tracing
     var reader = ImageReader(limits: limits)
     reader.cancellation = cancellation
     phase = .reading(reader)
   }
+
+  /// Adds an image that overlays name; must be called before the image is planned.
+  func add(_ image: AuxiliaryImage) { auxiliary.add(image) }
 
   /// Serves a request.
   /// - Parameters:
@@ -75,6 +84,7 @@ package final class ImageServer {
     guard case .reading(var reader) = takePhase() else { throw .outOfOrder }
     reader.lateOrientation = planning.lateOrientation
     reader.countedFrames = planning.countedFrames
+    reader.auxiliary = auxiliary
     reader.keepsMetadata = planning.results.readMetadata
     reader.configurations = planning.results.configurations
     var consumed = 0

@@ -19,6 +19,8 @@ public struct Item<Key: Sendable>: Sendable {
   public var renditions: [Rendition]
   /// Whether a preview is requested, too.
   public var hasPreview: Bool
+  /// The files of the images that overlays name, by their names.
+  public var auxiliaryImages: [String: [UInt8]] = [:]
 
   /// Creates an item.
   public init(
@@ -36,12 +38,17 @@ public struct Item<Key: Sendable>: Sendable {
 
   /// The request, with the preset and the fields of the batch in place.
   func request(preset: String, fields: Fields) throws -> ImageRequest {
-    guard renditions.isEmpty else { return ImageRequest(renditions: renditions, hasPreview: hasPreview) }
+    guard renditions.isEmpty else {
+      return ImageRequest(renditions: renditions, hasPreview: hasPreview, auxiliaryImages: auxiliaryImages)
+    }
     var merged = fields
     if !self.fields.filters.isEmpty { merged.filters = [] }
+    if !self.fields.overlays.isEmpty { merged.overlays = [] }
     let bytes: [UInt8] = try self.fields.serializedBytes()
     try merged.merge(serializedBytes: bytes)
-    return ImageRequest(preset: self.preset ?? preset, fields: merged, renditions: [], hasPreview: hasPreview)
+    return ImageRequest(
+      preset: self.preset ?? preset, fields: merged, renditions: [], hasPreview: hasPreview,
+      auxiliaryImages: auxiliaryImages)
   }
 }
 

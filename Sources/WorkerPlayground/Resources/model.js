@@ -8,6 +8,7 @@ const groups = [
   { title: "Format and bytes", pattern: /^(preferred_format|accept|auto_effort|compression_quality|max_bytes)$/ },
   { title: "Filters", pattern: /^filters$|^sharpen/ },
   { title: "Regions", pattern: /^regions$/, isClosed: true },
+  { title: "Overlays", pattern: /^overlays$/, isClosed: true },
   { title: "Framing", pattern: /gravity|focus|crop|trim|^pad|^extend|background/, isGeometry: true, isClosed: true },
   { title: "Orientation", pattern: /rotat|flip/, isGeometry: true, isClosed: true },
   { title: "Scale", pattern: /^scale|^zoom|^min_|upscale|^resampling|^exact|^resize_in/, isGeometry: true, isClosed: true },

@@ -509,6 +509,48 @@ public nonisolated enum Imageworker_V1_RectUnit: SwiftProtobuf.Enum, Swift.CaseI
 
 }
 
+public nonisolated enum Imageworker_V1_OverlayBlend: SwiftProtobuf.Enum, Swift.CaseIterable {
+  public typealias RawValue = Int
+  case unspecified // = 0
+  case over // = 1
+  case multiply // = 2
+  case screen // = 3
+  case UNRECOGNIZED(Int)
+
+  public init() {
+    self = .unspecified
+  }
+
+  public init?(rawValue: Int) {
+    switch rawValue {
+    case 0: self = .unspecified
+    case 1: self = .over
+    case 2: self = .multiply
+    case 3: self = .screen
+    default: self = .UNRECOGNIZED(rawValue)
+    }
+  }
+
+  public var rawValue: Int {
+    switch self {
+    case .unspecified: return 0
+    case .over: return 1
+    case .multiply: return 2
+    case .screen: return 3
+    case .UNRECOGNIZED(let i): return i
+    }
+  }
+
+  // The compiler won't synthesize support with the UNRECOGNIZED case.
+  public static let allCases: [Imageworker_V1_OverlayBlend] = [
+    .unspecified,
+    .over,
+    .multiply,
+    .screen,
+  ]
+
+}
+
 public nonisolated enum Imageworker_V1_ChromaSubsampling: SwiftProtobuf.Enum, Swift.CaseIterable {
   public typealias RawValue = Int
   case unspecified // = 0
@@ -921,11 +963,27 @@ public nonisolated struct Imageworker_V1_ProcessImageRequest: Sendable {
 
   public var preview: Bool = false
 
+  public var auxiliaryImages: [Imageworker_V1_AuxiliaryImage] = []
+
   public var unknownFields = SwiftProtobuf.UnknownStorage()
 
   public init() {}
 
   fileprivate var _configuration: Imageworker_V1_ProcessingConfiguration? = nil
+}
+
+public nonisolated struct Imageworker_V1_AuxiliaryImage: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  public var name: String = String()
+
+  public var image: Data = Data()
+
+  public var unknownFields = SwiftProtobuf.UnknownStorage()
+
+  public init() {}
 }
 
 public nonisolated struct Imageworker_V1_Rendition: Sendable {
@@ -1078,6 +1136,8 @@ public nonisolated struct Imageworker_V1_BatchItemStart: Sendable {
 
   public var previewKey: String = String()
 
+  public var auxiliaryImages: [Imageworker_V1_AuxiliaryImage] = []
+
   public var unknownFields = SwiftProtobuf.UnknownStorage()
 
   public init() {}
@@ -1179,6 +1239,8 @@ public nonisolated struct Imageworker_V1_InspectImageRequest: Sendable {
   public var hasFacts: Bool {self._facts != nil}
   /// Clears the value of `facts`. Subsequent reads from it will return its default value.
   public mutating func clearFacts() {self._facts = nil}
+
+  public var auxiliaryImages: [Imageworker_V1_AuxiliaryImage] = []
 
   public var unknownFields = SwiftProtobuf.UnknownStorage()
 
@@ -1830,6 +1892,11 @@ public nonisolated struct Imageworker_V1_ProcessingConfiguration: @unchecked Sen
   /// Clears the value of `autoEffort`. Subsequent reads from it will return its default value.
   public mutating func clearAutoEffort() {_uniqueStorage()._autoEffort = nil}
 
+  public var overlays: [Imageworker_V1_Overlay] {
+    get {_storage._overlays}
+    set {_uniqueStorage()._overlays = newValue}
+  }
+
   public var zoom: Double {
     get {_storage._zoom ?? 0}
     set {_uniqueStorage()._zoom = newValue}
@@ -2064,6 +2131,105 @@ public nonisolated struct Imageworker_V1_Filter: Sendable {
   public var unknownFields = SwiftProtobuf.UnknownStorage()
 
   public init() {}
+}
+
+public nonisolated struct Imageworker_V1_Overlay: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  public var image: String = String()
+
+  public var opacity: Double {
+    get {_opacity ?? 0}
+    set {_opacity = newValue}
+  }
+  /// Returns true if `opacity` has been explicitly set.
+  public var hasOpacity: Bool {self._opacity != nil}
+  /// Clears the value of `opacity`. Subsequent reads from it will return its default value.
+  public mutating func clearOpacity() {self._opacity = nil}
+
+  public var scale: Double {
+    get {_scale ?? 0}
+    set {_scale = newValue}
+  }
+  /// Returns true if `scale` has been explicitly set.
+  public var hasScale: Bool {self._scale != nil}
+  /// Clears the value of `scale`. Subsequent reads from it will return its default value.
+  public mutating func clearScale() {self._scale = nil}
+
+  public var width: UInt32 {
+    get {_width ?? 0}
+    set {_width = newValue}
+  }
+  /// Returns true if `width` has been explicitly set.
+  public var hasWidth: Bool {self._width != nil}
+  /// Clears the value of `width`. Subsequent reads from it will return its default value.
+  public mutating func clearWidth() {self._width = nil}
+
+  public var height: UInt32 {
+    get {_height ?? 0}
+    set {_height = newValue}
+  }
+  /// Returns true if `height` has been explicitly set.
+  public var hasHeight: Bool {self._height != nil}
+  /// Clears the value of `height`. Subsequent reads from it will return its default value.
+  public mutating func clearHeight() {self._height = nil}
+
+  public var gravity: Imageworker_V1_Gravity {
+    get {_gravity ?? .unspecified}
+    set {_gravity = newValue}
+  }
+  /// Returns true if `gravity` has been explicitly set.
+  public var hasGravity: Bool {self._gravity != nil}
+  /// Clears the value of `gravity`. Subsequent reads from it will return its default value.
+  public mutating func clearGravity() {self._gravity = nil}
+
+  public var unit: Imageworker_V1_RectUnit = .unspecified
+
+  public var x: Double = 0
+
+  public var y: Double = 0
+
+  public var blend: Imageworker_V1_OverlayBlend {
+    get {_blend ?? .unspecified}
+    set {_blend = newValue}
+  }
+  /// Returns true if `blend` has been explicitly set.
+  public var hasBlend: Bool {self._blend != nil}
+  /// Clears the value of `blend`. Subsequent reads from it will return its default value.
+  public mutating func clearBlend() {self._blend = nil}
+
+  public var rotation: UInt32 {
+    get {_rotation ?? 0}
+    set {_rotation = newValue}
+  }
+  /// Returns true if `rotation` has been explicitly set.
+  public var hasRotation: Bool {self._rotation != nil}
+  /// Clears the value of `rotation`. Subsequent reads from it will return its default value.
+  public mutating func clearRotation() {self._rotation = nil}
+
+  public var tile: Bool {
+    get {_tile ?? false}
+    set {_tile = newValue}
+  }
+  /// Returns true if `tile` has been explicitly set.
+  public var hasTile: Bool {self._tile != nil}
+  /// Clears the value of `tile`. Subsequent reads from it will return its default value.
+  public mutating func clearTile() {self._tile = nil}
+
+  public var unknownFields = SwiftProtobuf.UnknownStorage()
+
+  public init() {}
+
+  fileprivate var _opacity: Double? = nil
+  fileprivate var _scale: Double? = nil
+  fileprivate var _width: UInt32? = nil
+  fileprivate var _height: UInt32? = nil
+  fileprivate var _gravity: Imageworker_V1_Gravity? = nil
+  fileprivate var _blend: Imageworker_V1_OverlayBlend? = nil
+  fileprivate var _rotation: UInt32? = nil
+  fileprivate var _tile: Bool? = nil
 }
 
 public nonisolated struct Imageworker_V1_JPEGOptions: Sendable {
@@ -2679,6 +2845,10 @@ nonisolated extension Imageworker_V1_RectUnit: SwiftProtobuf._ProtoNameProviding
   public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{2}\0RECT_UNIT_UNSPECIFIED\0\u{1}RECT_UNIT_PIXELS\0\u{1}RECT_UNIT_FRACTIONS\0")
 }
 
+nonisolated extension Imageworker_V1_OverlayBlend: SwiftProtobuf._ProtoNameProviding {
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{2}\0OVERLAY_BLEND_UNSPECIFIED\0\u{1}OVERLAY_BLEND_OVER\0\u{1}OVERLAY_BLEND_MULTIPLY\0\u{1}OVERLAY_BLEND_SCREEN\0")
+}
+
 nonisolated extension Imageworker_V1_ChromaSubsampling: SwiftProtobuf._ProtoNameProviding {
   public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{2}\0CHROMA_SUBSAMPLING_UNSPECIFIED\0\u{1}CHROMA_SUBSAMPLING_444\0\u{1}CHROMA_SUBSAMPLING_422\0\u{1}CHROMA_SUBSAMPLING_420\0")
 }
@@ -2709,7 +2879,7 @@ nonisolated extension Imageworker_V1_WarningCode: SwiftProtobuf._ProtoNameProvid
 
 nonisolated extension Imageworker_V1_ProcessImageRequest: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   public static let protoMessageName: String = _protobuf_package + ".ProcessImageRequest"
-  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}image\0\u{1}preset\0\u{1}configuration\0\u{1}renditions\0\u{1}preview\0")
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}image\0\u{1}preset\0\u{1}configuration\0\u{1}renditions\0\u{1}preview\0\u{3}auxiliary_images\0")
 
   public mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -2722,6 +2892,7 @@ nonisolated extension Imageworker_V1_ProcessImageRequest: SwiftProtobuf.Message,
       case 3: try { try decoder.decodeSingularMessageField(value: &self._configuration) }()
       case 4: try { try decoder.decodeRepeatedMessageField(value: &self.renditions) }()
       case 5: try { try decoder.decodeSingularBoolField(value: &self.preview) }()
+      case 6: try { try decoder.decodeRepeatedMessageField(value: &self.auxiliaryImages) }()
       default: break
       }
     }
@@ -2747,6 +2918,9 @@ nonisolated extension Imageworker_V1_ProcessImageRequest: SwiftProtobuf.Message,
     if self.preview != false {
       try visitor.visitSingularBoolField(value: self.preview, fieldNumber: 5)
     }
+    if !self.auxiliaryImages.isEmpty {
+      try visitor.visitRepeatedMessageField(value: self.auxiliaryImages, fieldNumber: 6)
+    }
     try unknownFields.traverse(visitor: &visitor)
   }
 
@@ -2756,6 +2930,42 @@ nonisolated extension Imageworker_V1_ProcessImageRequest: SwiftProtobuf.Message,
     if lhs._configuration != rhs._configuration {return false}
     if lhs.renditions != rhs.renditions {return false}
     if lhs.preview != rhs.preview {return false}
+    if lhs.auxiliaryImages != rhs.auxiliaryImages {return false}
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension Imageworker_V1_AuxiliaryImage: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  public static let protoMessageName: String = _protobuf_package + ".AuxiliaryImage"
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}name\0\u{1}image\0")
+
+  public mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeSingularStringField(value: &self.name) }()
+      case 2: try { try decoder.decodeSingularBytesField(value: &self.image) }()
+      default: break
+      }
+    }
+  }
+
+  public func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    if !self.name.isEmpty {
+      try visitor.visitSingularStringField(value: self.name, fieldNumber: 1)
+    }
+    if !self.image.isEmpty {
+      try visitor.visitSingularBytesField(value: self.image, fieldNumber: 2)
+    }
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  public static func ==(lhs: Imageworker_V1_AuxiliaryImage, rhs: Imageworker_V1_AuxiliaryImage) -> Bool {
+    if lhs.name != rhs.name {return false}
+    if lhs.image != rhs.image {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
@@ -2997,7 +3207,7 @@ nonisolated extension Imageworker_V1_BatchProcessRequest: SwiftProtobuf.Message,
 
 nonisolated extension Imageworker_V1_BatchItemStart: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   public static let protoMessageName: String = _protobuf_package + ".BatchItemStart"
-  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}preset\0\u{1}configuration\0\u{1}image\0\u{1}renditions\0\u{1}preview\0\u{3}preview_key\0")
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}preset\0\u{1}configuration\0\u{1}image\0\u{1}renditions\0\u{1}preview\0\u{3}preview_key\0\u{3}auxiliary_images\0")
 
   public mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -3011,6 +3221,7 @@ nonisolated extension Imageworker_V1_BatchItemStart: SwiftProtobuf.Message, Swif
       case 4: try { try decoder.decodeRepeatedMessageField(value: &self.renditions) }()
       case 5: try { try decoder.decodeSingularBoolField(value: &self.preview) }()
       case 6: try { try decoder.decodeSingularStringField(value: &self.previewKey) }()
+      case 7: try { try decoder.decodeRepeatedMessageField(value: &self.auxiliaryImages) }()
       default: break
       }
     }
@@ -3039,6 +3250,9 @@ nonisolated extension Imageworker_V1_BatchItemStart: SwiftProtobuf.Message, Swif
     if !self.previewKey.isEmpty {
       try visitor.visitSingularStringField(value: self.previewKey, fieldNumber: 6)
     }
+    if !self.auxiliaryImages.isEmpty {
+      try visitor.visitRepeatedMessageField(value: self.auxiliaryImages, fieldNumber: 7)
+    }
     try unknownFields.traverse(visitor: &visitor)
   }
 
@@ -3049,6 +3263,7 @@ nonisolated extension Imageworker_V1_BatchItemStart: SwiftProtobuf.Message, Swif
     if lhs.renditions != rhs.renditions {return false}
     if lhs.preview != rhs.preview {return false}
     if lhs.previewKey != rhs.previewKey {return false}
+    if lhs.auxiliaryImages != rhs.auxiliaryImages {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
@@ -3186,7 +3401,7 @@ nonisolated extension Imageworker_V1_BatchProcessResponse: SwiftProtobuf.Message
 
 nonisolated extension Imageworker_V1_InspectImageRequest: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   public static let protoMessageName: String = _protobuf_package + ".InspectImageRequest"
-  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}image\0\u{1}preset\0\u{1}configuration\0\u{2}\u{2}facts\0")
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}image\0\u{1}preset\0\u{1}configuration\0\u{3}auxiliary_images\0\u{1}facts\0")
 
   public mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -3197,6 +3412,7 @@ nonisolated extension Imageworker_V1_InspectImageRequest: SwiftProtobuf.Message,
       case 1: try { try decoder.decodeSingularBytesField(value: &self.image) }()
       case 2: try { try decoder.decodeSingularStringField(value: &self.preset) }()
       case 3: try { try decoder.decodeSingularMessageField(value: &self._configuration) }()
+      case 4: try { try decoder.decodeRepeatedMessageField(value: &self.auxiliaryImages) }()
       case 5: try { try decoder.decodeSingularBoolField(value: &self._facts) }()
       default: break
       }
@@ -3217,6 +3433,9 @@ nonisolated extension Imageworker_V1_InspectImageRequest: SwiftProtobuf.Message,
     try { if let v = self._configuration {
       try visitor.visitSingularMessageField(value: v, fieldNumber: 3)
     } }()
+    if !self.auxiliaryImages.isEmpty {
+      try visitor.visitRepeatedMessageField(value: self.auxiliaryImages, fieldNumber: 4)
+    }
     try { if let v = self._facts {
       try visitor.visitSingularBoolField(value: v, fieldNumber: 5)
     } }()
@@ -3228,6 +3447,7 @@ nonisolated extension Imageworker_V1_InspectImageRequest: SwiftProtobuf.Message,
     if lhs.preset != rhs.preset {return false}
     if lhs._configuration != rhs._configuration {return false}
     if lhs._facts != rhs._facts {return false}
+    if lhs.auxiliaryImages != rhs.auxiliaryImages {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
@@ -3689,7 +3909,7 @@ nonisolated extension Imageworker_V1_PixelBox: SwiftProtobuf.Message, SwiftProto
 
 nonisolated extension Imageworker_V1_ProcessingConfiguration: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   public static let protoMessageName: String = _protobuf_package + ".ProcessingConfiguration"
-  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}max_width\0\u{3}max_height\0\u{3}compression_quality\0\u{3}scale_factor\0\u{3}preferred_format\0\u{3}resize_mode\0\u{3}allow_upscale\0\u{1}gravity\0\u{3}focus_point\0\u{1}crop\0\u{1}background\0\u{3}max_bytes\0\u{1}metadata\0\u{1}filters\0\u{1}jpeg\0\u{1}png\0\u{1}webp\0\u{3}tolerate_truncation\0\u{2}\u{2}pad\0\u{1}rotation\0\u{3}flip_horizontal\0\u{3}flip_vertical\0\u{3}allow_smaller_dimensions\0\u{3}always_encode\0\u{3}tolerate_damage\0\u{3}target_similarity\0\u{3}never_larger\0\u{3}frame_index\0\u{3}max_frames\0\u{3}resampling_kernel\0\u{3}exact_resize\0\u{3}color_space\0\u{3}keep_exif\0\u{3}keep_xmp\0\u{3}keep_iptc\0\u{3}keep_location\0\u{3}keep_serial_numbers\0\u{3}metadata_title\0\u{3}metadata_copyright\0\u{3}metadata_description\0\u{3}resize_in_linear_light\0\u{2}\u{3}avif\0\u{1}jxl\0\u{1}accept\0\u{3}auto_effort\0\u{2}\u{3}trim\0\u{2}\u{3}regions\0\u{1}zoom\0\u{3}min_width\0\u{3}min_height\0\u{3}extend_aspect_ratio\0\u{3}sharpen_reduced\0\u{1}facts\0\u{2}\u{2}tensor\0")
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}max_width\0\u{3}max_height\0\u{3}compression_quality\0\u{3}scale_factor\0\u{3}preferred_format\0\u{3}resize_mode\0\u{3}allow_upscale\0\u{1}gravity\0\u{3}focus_point\0\u{1}crop\0\u{1}background\0\u{3}max_bytes\0\u{1}metadata\0\u{1}filters\0\u{1}jpeg\0\u{1}png\0\u{1}webp\0\u{3}tolerate_truncation\0\u{2}\u{2}pad\0\u{1}rotation\0\u{3}flip_horizontal\0\u{3}flip_vertical\0\u{3}allow_smaller_dimensions\0\u{3}always_encode\0\u{3}tolerate_damage\0\u{3}target_similarity\0\u{3}never_larger\0\u{3}frame_index\0\u{3}max_frames\0\u{3}resampling_kernel\0\u{3}exact_resize\0\u{3}color_space\0\u{3}keep_exif\0\u{3}keep_xmp\0\u{3}keep_iptc\0\u{3}keep_location\0\u{3}keep_serial_numbers\0\u{3}metadata_title\0\u{3}metadata_copyright\0\u{3}metadata_description\0\u{3}resize_in_linear_light\0\u{2}\u{3}avif\0\u{1}jxl\0\u{1}accept\0\u{3}auto_effort\0\u{2}\u{2}overlays\0\u{1}trim\0\u{2}\u{3}regions\0\u{1}zoom\0\u{3}min_width\0\u{3}min_height\0\u{3}extend_aspect_ratio\0\u{3}sharpen_reduced\0\u{1}facts\0\u{2}\u{2}tensor\0")
 
   fileprivate class _StorageClass {
     var _maxWidth: UInt32? = nil
@@ -3737,6 +3957,7 @@ nonisolated extension Imageworker_V1_ProcessingConfiguration: SwiftProtobuf.Mess
     var _jxl: Imageworker_V1_JXLOptions? = nil
     var _accept: String? = nil
     var _autoEffort: Imageworker_V1_AutoEffort? = nil
+    var _overlays: [Imageworker_V1_Overlay] = []
     var _zoom: Double? = nil
     var _minWidth: UInt32? = nil
     var _minHeight: UInt32? = nil
@@ -3801,6 +4022,7 @@ nonisolated extension Imageworker_V1_ProcessingConfiguration: SwiftProtobuf.Mess
       _jxl = source._jxl
       _accept = source._accept
       _autoEffort = source._autoEffort
+      _overlays = source._overlays
       _zoom = source._zoom
       _minWidth = source._minWidth
       _minHeight = source._minHeight
@@ -3873,6 +4095,7 @@ nonisolated extension Imageworker_V1_ProcessingConfiguration: SwiftProtobuf.Mess
         case 46: try { try decoder.decodeSingularMessageField(value: &_storage._jxl) }()
         case 47: try { try decoder.decodeSingularStringField(value: &_storage._accept) }()
         case 48: try { try decoder.decodeSingularEnumField(value: &_storage._autoEffort) }()
+        case 50: try { try decoder.decodeRepeatedMessageField(value: &_storage._overlays) }()
         case 51: try { try decoder.decodeSingularMessageField(value: &_storage._trim) }()
         case 54: try { try decoder.decodeRepeatedMessageField(value: &_storage._regions) }()
         case 55: try { try decoder.decodeSingularDoubleField(value: &_storage._zoom) }()
@@ -4029,6 +4252,9 @@ nonisolated extension Imageworker_V1_ProcessingConfiguration: SwiftProtobuf.Mess
       try { if let v = _storage._autoEffort {
         try visitor.visitSingularEnumField(value: v, fieldNumber: 48)
       } }()
+      if !_storage._overlays.isEmpty {
+        try visitor.visitRepeatedMessageField(value: _storage._overlays, fieldNumber: 50)
+      }
       try { if let v = _storage._trim {
         try visitor.visitSingularMessageField(value: v, fieldNumber: 51)
       } }()
@@ -4110,6 +4336,7 @@ nonisolated extension Imageworker_V1_ProcessingConfiguration: SwiftProtobuf.Mess
         if _storage._jxl != rhs_storage._jxl {return false}
         if _storage._accept != rhs_storage._accept {return false}
         if _storage._autoEffort != rhs_storage._autoEffort {return false}
+        if _storage._overlays != rhs_storage._overlays {return false}
         if _storage._zoom != rhs_storage._zoom {return false}
         if _storage._minWidth != rhs_storage._minWidth {return false}
         if _storage._minHeight != rhs_storage._minHeight {return false}
@@ -4386,6 +4613,95 @@ nonisolated extension Imageworker_V1_Filter: SwiftProtobuf.Message, SwiftProtobu
     if lhs.name != rhs.name {return false}
     if lhs.intensity != rhs.intensity {return false}
     if lhs.parameters != rhs.parameters {return false}
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension Imageworker_V1_Overlay: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  public static let protoMessageName: String = _protobuf_package + ".Overlay"
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}image\0\u{1}opacity\0\u{1}scale\0\u{1}width\0\u{1}height\0\u{1}gravity\0\u{1}unit\0\u{1}x\0\u{1}y\0\u{1}blend\0\u{1}rotation\0\u{1}tile\0")
+
+  public mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeSingularStringField(value: &self.image) }()
+      case 2: try { try decoder.decodeSingularDoubleField(value: &self._opacity) }()
+      case 3: try { try decoder.decodeSingularDoubleField(value: &self._scale) }()
+      case 4: try { try decoder.decodeSingularUInt32Field(value: &self._width) }()
+      case 5: try { try decoder.decodeSingularUInt32Field(value: &self._height) }()
+      case 6: try { try decoder.decodeSingularEnumField(value: &self._gravity) }()
+      case 7: try { try decoder.decodeSingularEnumField(value: &self.unit) }()
+      case 8: try { try decoder.decodeSingularDoubleField(value: &self.x) }()
+      case 9: try { try decoder.decodeSingularDoubleField(value: &self.y) }()
+      case 10: try { try decoder.decodeSingularEnumField(value: &self._blend) }()
+      case 11: try { try decoder.decodeSingularUInt32Field(value: &self._rotation) }()
+      case 12: try { try decoder.decodeSingularBoolField(value: &self._tile) }()
+      default: break
+      }
+    }
+  }
+
+  public func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    // The use of inline closures is to circumvent an issue where the compiler
+    // allocates stack space for every if/case branch local when no optimizations
+    // are enabled. https://github.com/apple/swift-protobuf/issues/1034 and
+    // https://github.com/apple/swift-protobuf/issues/1182
+    if !self.image.isEmpty {
+      try visitor.visitSingularStringField(value: self.image, fieldNumber: 1)
+    }
+    try { if let v = self._opacity {
+      try visitor.visitSingularDoubleField(value: v, fieldNumber: 2)
+    } }()
+    try { if let v = self._scale {
+      try visitor.visitSingularDoubleField(value: v, fieldNumber: 3)
+    } }()
+    try { if let v = self._width {
+      try visitor.visitSingularUInt32Field(value: v, fieldNumber: 4)
+    } }()
+    try { if let v = self._height {
+      try visitor.visitSingularUInt32Field(value: v, fieldNumber: 5)
+    } }()
+    try { if let v = self._gravity {
+      try visitor.visitSingularEnumField(value: v, fieldNumber: 6)
+    } }()
+    if self.unit != .unspecified {
+      try visitor.visitSingularEnumField(value: self.unit, fieldNumber: 7)
+    }
+    if self.x.bitPattern != 0 {
+      try visitor.visitSingularDoubleField(value: self.x, fieldNumber: 8)
+    }
+    if self.y.bitPattern != 0 {
+      try visitor.visitSingularDoubleField(value: self.y, fieldNumber: 9)
+    }
+    try { if let v = self._blend {
+      try visitor.visitSingularEnumField(value: v, fieldNumber: 10)
+    } }()
+    try { if let v = self._rotation {
+      try visitor.visitSingularUInt32Field(value: v, fieldNumber: 11)
+    } }()
+    try { if let v = self._tile {
+      try visitor.visitSingularBoolField(value: v, fieldNumber: 12)
+    } }()
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  public static func ==(lhs: Imageworker_V1_Overlay, rhs: Imageworker_V1_Overlay) -> Bool {
+    if lhs.image != rhs.image {return false}
+    if lhs._opacity != rhs._opacity {return false}
+    if lhs._scale != rhs._scale {return false}
+    if lhs._width != rhs._width {return false}
+    if lhs._height != rhs._height {return false}
+    if lhs._gravity != rhs._gravity {return false}
+    if lhs.unit != rhs.unit {return false}
+    if lhs.x != rhs.x {return false}
+    if lhs.y != rhs.y {return false}
+    if lhs._blend != rhs._blend {return false}
+    if lhs._rotation != rhs._rotation {return false}
+    if lhs._tile != rhs._tile {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }

@@ -59,10 +59,14 @@ package struct ImageWorkerService: Imageworker_V1_ImageWorkerService.SimpleServi
   ) async throws -> Imageworker_V1_InspectImageResponse {
     try await serve { cancellation in
       try environment.limits.check(message: request.image)
-      var configuration = try environment.configuration(preset: request.preset, overrides: request.configuration)
+      var configuration = try environment.configuration(
+        preset: request.preset, overrides: request.configuration,
+        hasAuxiliaryImages: !request.auxiliaryImages.isEmpty)
       if request.hasFacts { configuration.facts = request.facts }
+      let auxiliary = try environment.auxiliaryImages(request.auxiliaryImages, beside: request.image)
+        .used(by: configuration)
       let (planned, caller) = (configuration, environment.imageCaller(peer: context.remotePeer))
-      let plan = try await inspect(request.image, planned, caller, cancellation)
+      let plan = try await inspect(request.image, planned, auxiliary, caller, cancellation)
       let facts =
         planned.facts ?? false
         ? try await InspectedFacts(environment: environment, caller: caller, cancellation: cancellation)
@@ -73,14 +77,15 @@ package struct ImageWorkerService: Imageworker_V1_ImageWorkerService.SimpleServi
 
   /// Plans an image from its header.
   private func inspect(
-    _ bytes: Data, _ configuration: ProcessingConfiguration, _ caller: ImageCaller, _ cancellation: Cancellation
+    _ bytes: Data, _ configuration: ProcessingConfiguration, _ auxiliary: AuxiliaryImages, _ caller: ImageCaller,
+    _ cancellation: Cancellation
   ) async throws -> PlannedImage {
     let image = try environment.currentCaller?.beginImage()
-    image?.use(byteCount: bytes.count)
+    image?.use(byteCount: bytes.count + auxiliary.receivedByteCount)
     defer { environment.threadQueue.offerExpress() }
     return try await withTaskExecutorPreference(environment.expressExecutor) {
       try await Inspection(environment: environment, caller: caller, cancellation: cancellation)
-        .plan(bytes, configuration: configuration)
+        .plan(bytes, configuration: configuration, auxiliary: auxiliary)
     }
   }
 

@@ -11,9 +11,12 @@ struct Inspection {
   /// Plans the result of an image.
   ///
   /// - `bytes`: the image, or a prefix of it that contains the header.
+  /// - `auxiliary`: the images that overlays name.
   /// - Throws: `truncatedImage` with `neededByteCount` if the header is incomplete, and the errors of planning.
-  func plan(_ bytes: Data, configuration: ProcessingConfiguration) async throws(PipelineError) -> PlannedImage {
-    let channel = environment.makeChannel(for: caller, cancellation, isPreview: false)
+  func plan(
+    _ bytes: Data, configuration: ProcessingConfiguration, auxiliary: AuxiliaryImages = AuxiliaryImages()
+  ) async throws(PipelineError) -> PlannedImage {
+    let channel = environment.makeChannel(for: caller, cancellation, auxiliary, isPreview: false)
     let work = ImageWork(channel, memory: environment.memory)
     try await work.channel.prepare()
     let results = WorkRequest.Planning.Results.renditions([configuration.withoutAnalysis])

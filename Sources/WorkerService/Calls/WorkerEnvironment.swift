@@ -11,6 +11,8 @@ package struct WorkerEnvironment: Sendable {
   package let limits: WorkerLimits
   /// The presets that requests can name; they can be replaced while the worker runs.
   package let presetStore: PresetStore
+  /// The overlays that requests can name; they can be replaced while the worker runs.
+  package let overlays: OverlayStore
   /// Whether requests may only name a preset and not override its fields.
   package let takesOnlyPresets: Bool
   /// The cache of results; `nil` if results are not cached.
@@ -60,6 +62,7 @@ package struct WorkerEnvironment: Sendable {
   /// - `metrics`: receives the measurements.
   package init(
     limits: WorkerLimits = WorkerLimits(), presets: PresetCatalog = PresetCatalog(), takesOnlyPresets: Bool = false,
+    overlays: OverlayStore = OverlayStore(),
     cache: ResultCache? = nil, memoryLimit: Int = 768 << 20, receivesMessages: Bool = false, threadCount: Int,
     helpers: HelperPool? = nil,
     drain: DrainState = DrainState(),
@@ -73,6 +76,7 @@ package struct WorkerEnvironment: Sendable {
     self.limits = limits
     presetStore = PresetStore(presets)
     self.takesOnlyPresets = takesOnlyPresets
+    self.overlays = overlays
     self.cache = cache
     let metrics = WorkerMetrics(factory: metrics)
     memory = MemoryBudget(

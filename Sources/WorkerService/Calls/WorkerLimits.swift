@@ -41,13 +41,17 @@ package struct WorkerLimits: Sendable, Hashable {
 
   /// Checks the size of an image or chunk in one message.
   /// - Throws: `limitExceeded` if it exceeds `maxMessageByteCount`.
-  func check(message bytes: Data) throws(PipelineError) {
-    guard bytes.count > maxMessageByteCount else { return }
+  func check(message bytes: Data) throws(PipelineError) { try check(messageByteCount: bytes.count) }
+
+  /// Checks the size of the images in one message.
+  /// - Throws: `limitExceeded` if it exceeds `maxMessageByteCount`.
+  func check(messageByteCount: Int) throws(PipelineError) {
+    guard messageByteCount > maxMessageByteCount else { return }
     throw PipelineError(
       .limitExceeded,
-      "a message contains \(bytes.count) bytes of an image, above max_message_bytes of \(maxMessageByteCount); "
+      "a message contains \(messageByteCount) bytes of an image, above max_message_bytes of \(maxMessageByteCount); "
         + "send it in chunks with BatchProcess",
       limit: .init(
-        name: "max_message_bytes", limit: UInt64(maxMessageByteCount), value: UInt64(bytes.count)))
+        name: "max_message_bytes", limit: UInt64(maxMessageByteCount), value: UInt64(messageByteCount)))
   }
 }

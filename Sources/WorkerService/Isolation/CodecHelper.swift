@@ -52,6 +52,8 @@ struct HelperLoop: ~Copyable {
   private let recorder = SpanRecorder()
   private var server: ImageServer?
   private var lastConfiguration: EncodedConfiguration?
+  /// The bytes so far of an image for overlays.
+  private var auxiliary: [UInt8] = []
   /// Whether an earlier image has taken this helper over; `nil` outside of tests.
   private var hostility: HostileHelper?
 
@@ -91,11 +93,23 @@ struct HelperLoop: ~Copyable {
     case .work(let work):
       if let start = work.start { server = makeServer(start, number) }
       try serve(work, &response)
+    case .auxiliary(let part):
+      if let start = part.start { server = makeServer(start, number) }
+      try keep(part)
     case .abandon:
       server = nil
       response.missingDefenses = connection.missingDefenses
     case .proceed: throw Self.outOfOrder
     }
+  }
+
+  private mutating func keep(_ part: HelperRequest.Auxiliary) throws(PipelineError) {
+    guard let server else { throw Self.outOfOrder }
+    if part.start != nil { auxiliary = [] }
+    var bytes = auxiliary
+    auxiliary = []
+    connection.withInput(part.input) { $0.withUnsafeBytes { bytes.append(contentsOf: $0) } }
+    if part.isLast { server.add(AuxiliaryImage(name: part.name, bytes: bytes)) } else { auxiliary = bytes }
   }
 
   private func makeServer(_ start: HelperRequest.ImageStart, _ number: UInt32) -> ImageServer {

@@ -11,6 +11,7 @@ final class HelperChannel: WorkChannel {
   private let limits: ImageLimits
   private let recordsSpans: Bool
   private let waited: WaitObserver
+  private let auxiliary: AuxiliaryImages
   private var dialogue: HelperDialogue
   private var isBegun = false
   /// The bytes in the helper's input that it has not consumed.
@@ -21,11 +22,13 @@ final class HelperChannel: WorkChannel {
   private var charge: ProcessCharge?
 
   /// - `caller`: the caller or connection that the image belongs to.
+  /// - `auxiliary`: the images that overlays name.
   /// - `waited`: receives the time that the image waits for a helper.
   init(
     _ pool: HelperPool, caller: String, limits: ImageLimits, memory: MemoryBudget, cancellation: Cancellation,
-    tracing: HelperSession.Target, waited: @escaping WaitObserver
+    tracing: HelperSession.Target, auxiliary: AuxiliaryImages = AuxiliaryImages(), waited: @escaping WaitObserver
   ) {
+    self.auxiliary = auxiliary
     session = HelperSession(pool, caller: caller, limits: limits, cancellation: cancellation, tracing: tracing)
     self.limits = limits
     self.waited = waited
@@ -55,6 +58,7 @@ final class HelperChannel: WorkChannel {
   func send(
     _ request: WorkRequest, _ bytes: RawSpan, isLast: Bool, output: (_ rendition: Int, RawSpan) -> Void
   ) throws(PipelineError) -> WorkResponse {
+    if !isBegun, !auxiliary.isEmpty { try supplyAuxiliary() }
     let input = supply(bytes, for: request)
     let message = HelperRequest.Work(
       request: admit(request, followingByteCount: bytes.byteCount - input.count), input: input,
@@ -107,6 +111,32 @@ final class HelperChannel: WorkChannel {
     }
   }
 
+  /// Copies the images that overlays name to the helper, which keeps them until its image has ended.
+  private func supplyAuxiliary() throws(PipelineError) {
+    charge?.grow(to: HelperPool.helperByteCount + auxiliary.byteCount)
+    for image in auxiliary.all {
+      try image.withBytes { (bytes) throws(PipelineError) in
+        var offset = 0
+        while offset < bytes.byteCount {
+          let part = bytes.extracting(droppingFirst: offset).extracting(first: HelperPool.inputByteCount)
+          offset += part.byteCount
+          session.writeAuxiliary(part)
+          try send(
+            HelperRequest.Auxiliary(
+              name: image.name, input: 0..<part.byteCount, isLast: offset == bytes.byteCount,
+              start: isBegun ? nil : HelperRequest.ImageStart(limits: limits, recordsSpans: recordsSpans)))
+        }
+      }
+    }
+  }
+
+  private func send(_ part: HelperRequest.Auxiliary) throws(PipelineError) {
+    isBegun = true
+    _ = try session.exchange(.auxiliary(part), makeFile: { _ in -1 }) { (response, process) throws(HelperLoss) in
+      guard response.isEmpty else { throw process.end(.misbehaved) }
+    }
+  }
+
   /// Makes the next bytes of the image available to the helper, unless some of them already are.
   /// - Returns: Where they are in its input; whole windows of them if more follow.
   private func supply(_ bytes: RawSpan, for request: WorkRequest) -> Range<Int> {
@@ -116,7 +146,8 @@ final class HelperChannel: WorkChannel {
     if whole > 0 { return supplied.prefix(whole) }
     if case .readHeader = request {
       windowByteCount = min(max(windowByteCount, bytes.byteCount), HelperLayout.inputByteCount)
-      charge?.grow(to: HelperPool.helperByteCount + windowByteCount - HelperPool.inputByteCount)
+      charge?.grow(
+        to: HelperPool.helperByteCount + windowByteCount - HelperPool.inputByteCount + auxiliary.byteCount)
     }
     let window = bytes.extracting(first: windowByteCount)
     dialogue.supply(byteCount: window.byteCount)

@@ -22,7 +22,20 @@ enum HelperRequest {
     var start: ImageStart?
   }
 
+  /// A part of an image for overlays.
+  struct Auxiliary {
+    var name: String
+    /// The next bytes of its file in the shared input.
+    var input: Range<Int>
+    /// Whether no bytes follow.
+    var isLast: Bool
+    /// See `Work.start`.
+    var start: ImageStart?
+  }
+
   case work(Work)
+  /// Keep bytes of an image for overlays; the response is empty.
+  case auxiliary(Auxiliary)
   /// Continue after a response that is not the last one.
   case proceed
   /// Abandon the image.
@@ -52,6 +65,12 @@ struct HelperResponse {
 }
 
 extension HelperResponse {
+  /// Whether the response contains nothing about the image.
+  var isEmpty: Bool {
+    !isPartial && error == nil && segments.isEmpty && spans.isEmpty && work.plan == nil && work.ends.isEmpty
+      && !work.isStarted && !work.isPaused && work.consumedByteCount == 0 && work.bufferedByteCount == 0
+  }
+
   /// Adds the next response to the same request, without its output.
   mutating func append(_ next: HelperResponse) {
     let (isStarted, plan) = (work.isStarted, work.plan)

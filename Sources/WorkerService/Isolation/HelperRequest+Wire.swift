@@ -5,7 +5,7 @@ internal import ProtobufWire
 /// Requests as they are sent to a helper of the same program.
 extension HelperRequest {
   private enum Kind: UInt64 {
-    case readHeader = 1, start, advance, proceed, abandon
+    case readHeader = 1, start, advance, proceed, abandon, auxiliary
   }
 
   private var kind: Kind {
@@ -16,6 +16,7 @@ extension HelperRequest {
       case .start: .start
       case .advance: .advance
       }
+    case .auxiliary: .auxiliary
     case .proceed: .proceed
     case .abandon: .abandon
     }
@@ -29,14 +30,25 @@ extension HelperRequest {
     var writer = WireWriter()
     writer.varint(1, kind.rawValue)
     writer.varint(2, UInt64(number))
-    guard case .work(let work) = self else { return writer.bytes }
-    writer.varint(3, UInt64(work.input.lowerBound))
-    writer.varint(4, UInt64(work.input.count))
-    writer.varint(5, work.isLast ? 1 : 0)
-    if let start = work.start {
-      writer.message(6) { start.limits.write(to: &$0) }
-      writer.varint(7, start.recordsSpans ? 1 : 0)
+    func write(_ input: Range<Int>, isLast: Bool, _ start: ImageStart?) {
+      writer.varint(3, UInt64(input.lowerBound))
+      writer.varint(4, UInt64(input.count))
+      writer.varint(5, isLast ? 1 : 0)
+      if let start {
+        writer.message(6) { start.limits.write(to: &$0) }
+        writer.varint(7, start.recordsSpans ? 1 : 0)
+      }
     }
+    let work: Work
+    switch self {
+    case .work(let request): work = request
+    case .auxiliary(let part):
+      write(part.input, isLast: part.isLast, part.start)
+      writer.string(10, part.name)
+      return writer.bytes
+    case .proceed, .abandon: return writer.bytes
+    }
+    write(work.input, isLast: work.isLast, work.start)
     switch work.request {
     case .readHeader(let planning): writer.message(8) { planning.write(to: &$0, encode) }
     case .start(let ids): for id in ids { writer.string(9, id, isPresent: true) }
@@ -53,6 +65,11 @@ extension HelperRequest {
   ) -> (request: HelperRequest, work: UInt32)? {
     guard let message = WireMessage(bytes), let kind = Kind(rawValue: message.integer(1)) else { return nil }
     let number = UInt32(clamping: message.integer(2))
+    let offset = message.count(3)
+    let input = offset..<(offset + message.count(4))
+    let start = message.message(6).map {
+      ImageStart(limits: ImageLimits($0, defaults: defaults), recordsSpans: message.flag(7))
+    }
     let request: WorkRequest
     switch kind {
     case .readHeader:
@@ -60,16 +77,13 @@ extension HelperRequest {
       request = .readHeader(planning)
     case .start: request = .start(renditionIDs: message.texts(9))
     case .advance: request = .advance
+    case .auxiliary:
+      let name = message.text(10) ?? ""
+      return (.auxiliary(Auxiliary(name: name, input: input, isLast: message.flag(5), start: start)), number)
     case .proceed: return (.proceed, number)
     case .abandon: return (.abandon, number)
     }
-    let offset = message.count(3)
-    let start = message.message(6).map {
-      ImageStart(limits: ImageLimits($0, defaults: defaults), recordsSpans: message.flag(7))
-    }
-    let work = Work(
-      request: request, input: offset..<(offset + message.count(4)), isLast: message.flag(5), start: start)
-    return (.work(work), number)
+    return (.work(Work(request: request, input: input, isLast: message.flag(5), start: start)), number)
   }
 }
 

@@ -102,6 +102,9 @@ final class HelperSession {
     input?.write(bytes)
   }
 
+  /// Copies a part of an image for overlays, at most `HelperLayout.inputByteCount`, to the helper.
+  func writeAuxiliary(_ bytes: RawSpan) { lease?.process.write(bytes) }
+
   /// Notes that the helper has consumed bytes.
   func consume(_ byteCount: Int) { input?.consume(byteCount) }
 

@@ -89,7 +89,7 @@ extension ImageJob {
   /// The results of an upload are looked up before it is started.
   private func reserveSpare() -> Reservation? {
     guard input.isLastChunk, cache?.hasLookedUp ?? true else { return nil }
-    return admission.reserveSpare(ImageWork.spareByteCount + input.source.bufferedByteCount)
+    return admission.reserveSpare(ImageWork.spareByteCount + keptByteCount)
   }
 
   /// Records the memory of an image that did not wait for it.
@@ -115,7 +115,7 @@ extension ImageJob {
     let span = environment.tracer.startSpan("queue", ofKind: .internal)
     defer { span.end() }
     span.attributes["imageworker.reserved_bytes"] = byteCount
-    do { return try await admission.reserve(byteCount + input.source.bufferedByteCount) } catch {
+    do { return try await admission.reserve(byteCount + keptByteCount) } catch {
       span.record(error)
       throw error
     }

@@ -13,6 +13,8 @@ final class ImageJob {
   let cancellation: Cancellation
   private let caller: ImageCaller
   let cache: JobCache?
+  /// The images that overlays name.
+  private let auxiliary: AuxiliaryImages
   /// Receives results from the cache.
   let results: any ResultSink
   /// Receives results that this job produces, and forwards them through the cache to `results`.
@@ -40,7 +42,8 @@ final class ImageJob {
     self.cancellation = cancellation
     self.caller = caller
     account = environment.currentCaller
-    let channel = environment.makeChannel(for: caller, cancellation, isPreview: false)
+    auxiliary = renditions.dropFirst().reduce(renditions[0].auxiliary) { $0.adding($1.auxiliary) }
+    let channel = environment.makeChannel(for: caller, cancellation, auxiliary, isPreview: false)
     work = ImageWork(channel, memory: environment.memory)
     let input = ImageInput(source, maxByteCount: work.channel.maxByteCount, isHashed: environment.cache != nil)
     let results = MeteringSink(sink, renditionCount: renditions.count, metrics: environment.metrics)
@@ -61,6 +64,10 @@ final class ImageJob {
     let cost = environment.threadQueue.costs.estimate(
       of: input.source.whole.map { ImageClaim($0.bytes) }, renditions.map(\.configuration), for: caller.connection)
     input.charged = try account?.beginImage(cpuTime: cost.duration)
+    input.charged?.use(byteCount: auxiliary.receivedByteCount)
+    var held = Hold(budget: environment.memory)
+    defer { held.release() }
+    if auxiliaryByteCount == 0 { try held.grow(to: auxiliary.receivedByteCount) }
     let span = environment.tracer.startSpan("queue", ofKind: .internal)
     let queue = environment.threadQueue
     let place: ThreadQueue.Place
@@ -89,6 +96,15 @@ final class ImageJob {
         throw error
       }
     }
+  }
+
+  /// The memory in bytes that the image keeps besides its working set: what its source keeps, and the images for overlays,
+  /// unless they are so large that they are charged before the image is planned.
+  var keptByteCount: Int { input.source.bufferedByteCount + auxiliaryByteCount }
+
+  private var auxiliaryByteCount: Int {
+    let byteCount = auxiliary.receivedByteCount
+    return byteCount > ImageWork.headerByteCount ? 0 : byteCount
   }
 
   /// Runs CPU work of the image, measures it, and charges it to the caller.

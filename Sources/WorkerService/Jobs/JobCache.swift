@@ -144,7 +144,7 @@ final class JobCache {
 
   /// The cache keys of the missing renditions: the image's hash and the configuration with the preset applied.
   private func keys() -> [CacheKey] {
-    missing.map { CacheKey(input: input.hasher, configuration: $0.configuration) }
+    missing.map { CacheKey(input: input.hasher, configuration: $0.configuration, auxiliary: $0.auxiliary) }
   }
 }
 

@@ -7,6 +7,8 @@ struct Rendition: Sendable {
   /// The rendition's id; empty if `index` is `nil`.
   let id: String
   let configuration: ProcessingConfiguration
+  /// The images that the overlays of the configuration name.
+  let auxiliary: AuxiliaryImages
   /// Whether a preview is sent before this rendition.
   var isPreviewed = false
   /// Whether this is the preview of a result instead of the result itself.
@@ -20,10 +22,15 @@ struct Rendition: Sendable {
     return preview
   }
 
-  init(index: Int?, id: String, configuration: ProcessingConfiguration, isPreviewed: Bool = false) {
+  /// - `auxiliary`: the images that overlays can name.
+  init(
+    index: Int?, id: String, configuration: ProcessingConfiguration, auxiliary: AuxiliaryImages = AuxiliaryImages(),
+    isPreviewed: Bool = false
+  ) {
     self.index = index
     self.id = id
     self.configuration = configuration
+    self.auxiliary = configuration.overlays == nil ? AuxiliaryImages() : auxiliary.used(by: configuration)
     self.isPreviewed = isPreviewed
   }
 

@@ -98,8 +98,19 @@ extension CacheKey {
   /// that is set to its default differ, although their results do not: such a result is stored twice, never wrongly
   /// served. Results of another version have other keys.
   /// - `configuration`: complete, with the preset's fields in place.
-  init(input: InputHasher, configuration: ProcessingConfiguration, version: UInt64 = ResultVersion.current) {
-    let request = FieldValue.list([.integer(version), configuration.fieldValue])
-    self.init(input: input, configuration: request.canonicalBytes)
+  /// - `auxiliary`: the images that its overlays name.
+  init(
+    input: InputHasher, configuration: ProcessingConfiguration, auxiliary: AuxiliaryImages = AuxiliaryImages(),
+    version: UInt64 = ResultVersion.current
+  ) {
+    var parts: [FieldValue] = [.integer(version), configuration.fieldValue]
+    if !auxiliary.isEmpty {
+      parts.append(
+        .list(
+          auxiliary.all.flatMap { image -> [FieldValue] in
+            [FieldValue.word(image.name)] + image.digest.map { FieldValue.integer(UInt64($0)) }
+          }))
+    }
+    self.init(input: input, configuration: FieldValue.list(parts).canonicalBytes)
   }
 }

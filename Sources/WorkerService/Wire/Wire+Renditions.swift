@@ -1,3 +1,4 @@
+internal import FoundationEssentials
 internal import GRPCProtobuf
 internal import ImagePipeline
 internal import WorkerProtocol
@@ -5,14 +6,15 @@ internal import WorkerProtocol
 extension WorkerEnvironment {
   /// What a request asks for: its preset with its own fields in place.
   /// - Throws: `unknownPreset`, `invalidField`, `unservedField`, and `CallerError` if its caller may not ask for it.
+  /// - `hasAuxiliaryImages`: whether it brings images for overlays.
   func configuration(
-    preset: String, overrides: Imageworker_V1_ProcessingConfiguration
+    preset: String, overrides: Imageworker_V1_ProcessingConfiguration, hasAuxiliaryImages: Bool = false
   ) throws -> ProcessingConfiguration {
     let catalog = presets
     if let caller = currentCaller {
       try caller.check(
         preset: preset.isEmpty ? Preset.defaultName : preset,
-        setsFields: overrides != Imageworker_V1_ProcessingConfiguration())
+        setsFields: hasAuxiliaryImages || overrides != Imageworker_V1_ProcessingConfiguration())
     }
     guard !takesOnlyPresets || overrides == Imageworker_V1_ProcessingConfiguration() else {
       let names = catalog.presets.map(\.name).joined(separator: ", ")
@@ -29,9 +31,15 @@ extension WorkerEnvironment {
   /// What a request asks for.
   /// - Throws: `PipelineError`, or `RenditionError` of one.
   func renditions(of request: some ResultRequest) throws -> [Rendition] {
+    let auxiliary = try auxiliaryImages(request.auxiliaryImages, beside: request.image)
+    let hasAuxiliaryImages = !request.auxiliaryImages.isEmpty
     guard !request.renditions.isEmpty else {
-      let configuration = try configuration(preset: request.preset, overrides: request.configuration)
-      return [Rendition(index: nil, id: "", configuration: configuration, isPreviewed: request.preview)]
+      let configuration = try configuration(
+        preset: request.preset, overrides: request.configuration, hasAuxiliaryImages: hasAuxiliaryImages)
+      return [
+        Rendition(
+          index: nil, id: "", configuration: configuration, auxiliary: auxiliary, isPreviewed: request.preview)
+      ]
     }
     guard !request.preview else {
       throw PipelineError(
@@ -57,7 +65,9 @@ extension WorkerEnvironment {
         try Rendition.check(id: wire.renditionID, beside: &ids)
         return Rendition(
           index: index, id: wire.renditionID,
-          configuration: try configuration(preset: wire.preset, overrides: wire.configuration))
+          configuration: try configuration(
+            preset: wire.preset, overrides: wire.configuration, hasAuxiliaryImages: hasAuxiliaryImages),
+          auxiliary: auxiliary)
       } catch { throw RenditionError(index: index, error: error) }
     }
   }
@@ -70,6 +80,8 @@ protocol ResultRequest {
   var hasConfiguration: Bool { get }
   var renditions: [Imageworker_V1_Rendition] { get }
   var preview: Bool { get }
+  var image: Data { get }
+  var auxiliaryImages: [Imageworker_V1_AuxiliaryImage] { get }
 }
 
 extension Imageworker_V1_ProcessImageRequest: ResultRequest {}

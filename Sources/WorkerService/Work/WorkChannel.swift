@@ -53,16 +53,20 @@ extension WorkerEnvironment {
   /// Returns the way to the server of a new image: in a helper process if the worker isolates codecs.
   ///
   /// - `caller`: the client that the image belongs to.
-  func makeChannel(for caller: ImageCaller, _ cancellation: Cancellation, isPreview: Bool) -> any WorkChannel {
+  /// - `auxiliary`: the images that overlays name.
+  func makeChannel(
+    for caller: ImageCaller, _ cancellation: Cancellation, _ auxiliary: AuxiliaryImages, isPreview: Bool
+  ) -> any WorkChannel {
     guard let helpers else {
       let tracing = TraceTarget(tracer: tracer, isPreview: isPreview)
-      return DirectChannel(ImageServer(limits: limits.image, cancellation: cancellation, tracing: tracing))
+      return DirectChannel(
+        ImageServer(limits: limits.image, cancellation: cancellation, tracing: tracing, auxiliary: auxiliary))
     }
     let context = ServiceContext.current ?? .topLevel
     let target = HelperSession.Target(
       tracer: tracer, context: context, isPreview: isPreview, isRecorded: isTraced(context))
     return HelperChannel(
       helpers, caller: caller.connection, limits: limits.image, memory: memory, cancellation: cancellation,
-      tracing: target, waited: metrics.waited)
+      tracing: target, auxiliary: auxiliary, waited: metrics.waited)
   }
 }

@@ -52,8 +52,10 @@ struct BatchOutput: Sendable {
 
   /// The outcomes of an image whose results are all there; `nil` if one is not, or if that is not known.
   func existing(_ image: BatchImage) -> [ResultLine]? {
-    let results = requested(of: image).results
-    guard let plan = try? ImageFile(path: image.path).plan(.results(results.map(\.configuration))) else { return nil }
+    let requested = requested(of: image)
+    let results = requested.results
+    let file = ImageFile(path: image.path).with(requested.auxiliary)
+    guard let plan = try? file.plan(.results(results.map(\.configuration))) else { return nil }
     var places: [FilePath] = []
     for (result, rendition) in zip(results, plan.renditions) {
       guard case .success(let plan) = rendition else { return nil }

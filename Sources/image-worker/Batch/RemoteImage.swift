@@ -25,8 +25,16 @@ struct RemoteImage: Sendable {
     let renditions = try requested.results.map {
       Rendition($0.id, preset: $0.preset, fields: try Fields($0.overrides))
     }
-    guard let single = renditions.first, single.id.isEmpty else { return Item(key, source, renditions: renditions) }
-    return Item(key, source, preset: single.preset, hasPreview: requested.hasPreview) { $0 = single.fields }
+    var item: Item<Key>
+    if let single = renditions.first, single.id.isEmpty {
+      item = Item(key, source, preset: single.preset, hasPreview: requested.hasPreview) { $0 = single.fields }
+    } else {
+      item = Item(key, source, renditions: renditions)
+    }
+    for image in requested.auxiliary.all {
+      item.auxiliaryImages[image.name] = try image.withBytes { bytes in bytes.withUnsafeBytes { [UInt8]($0) } }
+    }
+    return item
   }
 
   /// Writes the results.

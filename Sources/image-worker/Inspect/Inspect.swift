@@ -32,8 +32,9 @@ struct Inspect: AsyncParsableCommand {
       catalog, preset.preset, overrides.configuration.withDefaultQuality(for: preset.preset, in: catalog))
     let image: ImagePlan
     var facts: ImageFacts?
+    let auxiliary = try OverlaySource.images(for: [configuration], directory: preset.overlays)
     do {
-      let source = ImageFile(argument: file)
+      let source = try ImageFile(argument: file).with(auxiliary)
       image = try source.plan(.results([configuration]), countsFrames: true)
       if configuration.facts ?? false {
         facts = try source.process(.results([configuration.forFactsAlone])) { _, _ in }.first?.get().facts

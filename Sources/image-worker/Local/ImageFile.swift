@@ -17,6 +17,8 @@ struct ImageFile: Sendable {
   private static let windowByteCount = 256 * 1024
 
   let path: FilePath
+  /// The images that overlays name.
+  private var auxiliary = AuxiliaryImages()
   /// Read in place of the file.
   private let input: StandardInput?
 
@@ -30,11 +32,19 @@ struct ImageFile: Sendable {
 
   var isStandardInput: Bool { input != nil }
 
+  /// Returns this file with the images that overlays name.
+  func with(_ auxiliary: AuxiliaryImages) -> ImageFile {
+    var file = self
+    file.auxiliary = auxiliary
+    return file
+  }
+
   /// Reads as much as the header needs and plans the results, as if nothing were trimmed.
   /// - `countsFrames`: whether the number of frames is counted in the whole file if its header does not contain it.
   func plan(_ request: Request, countsFrames: Bool = false) throws -> ImagePlan {
     try withWindows({ try $0.readAhead(byteCount: $1) }) { window in
-      let server = ImageServer(limits: ImageLimits(), cancellation: Cancellation(), tracing: TraceTarget())
+      let server = ImageServer(
+        limits: ImageLimits(), cancellation: Cancellation(), tracing: TraceTarget(), auxiliary: auxiliary)
       return try Self.plan(request.withoutAnalysis, server, &window, countsFrames: countsFrames)
     }
   }
@@ -50,7 +60,8 @@ struct ImageFile: Sendable {
   ) throws -> [Outcome] {
     try withWindows({ try $0.read(byteCount: $1) }) { window in
       let clock = JobClock()
-      let server = ImageServer(limits: ImageLimits(), cancellation: cancellation, tracing: tracing)
+      let server = ImageServer(
+        limits: ImageLimits(), cancellation: cancellation, tracing: tracing, auxiliary: auxiliary)
       let plan = try Self.plan(request, server, &window)
       var outcomes: [Outcome?] = plan.renditions.map {
         if case .failure(let error) = $0 { .failure(error) } else { nil }

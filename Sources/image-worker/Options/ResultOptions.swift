@@ -23,6 +23,8 @@ struct RequestedResults: Sendable {
   var results: [RequestedResult]
   /// Whether a preview is written before the result.
   var hasPreview = false
+  /// The images that overlays name.
+  var auxiliary = AuxiliaryImages()
 
   static let previewSuffix = "-preview"
 
@@ -31,10 +33,17 @@ struct RequestedResults: Sendable {
     let parts = results.map { result -> FieldValue in
       .list([.word(result.id), .word(result.preset), result.overrides.fieldValue, result.configuration.fieldValue])
     }
-    let request = FieldValue.list([.integer(ResultVersion.current), .flag(hasPreview)] + parts)
+    let request = FieldValue.list([.integer(ResultVersion.current), .flag(hasPreview)] + parts + overlayParts)
     // FNV-1a.
     let hash = request.canonicalBytes.reduce(0xcbf2_9ce4_8422_2325 as UInt64) { ($0 ^ UInt64($1)) &* 0x100_0000_01b3 }
     return String(hash, radix: 16)
+  }
+
+  /// The names and digests of the images that overlays name.
+  private var overlayParts: [FieldValue] {
+    auxiliary.all.map { image in
+      FieldValue.list([FieldValue.word(image.name)] + image.digest.map { FieldValue.integer(UInt64($0)) })
+    }
   }
 
   /// The presets that workers are asked for by name and this program does not have.
@@ -58,6 +67,12 @@ struct PresetOptions: ParsableArguments {
       "Read presets from a YAML file, in addition to the built-in ones, which it may override.", valueName: "file"),
     completion: .file())
   var presets: String?
+  @Option(
+    help: ArgumentHelp(
+      "Read images that overlays name from this directory; the names are those of the files, without extension.",
+      valueName: "directory"),
+    completion: .directory)
+  var overlays: String?
 }
 
 /// The options by which `process` and `batch` choose several results.
@@ -123,7 +138,7 @@ struct ResultOptions: ParsableArguments {
     let preset = ownPreset ?? presetOptions.preset
     guard !renditions.isEmpty else {
       let result = try result("", catalog, preset, common, isRemote: isRemote)
-      return RequestedResults(results: [result], hasPreview: preview)
+      return RequestedResults(results: [result], hasPreview: preview, auxiliary: try auxiliary(of: [result]))
     }
     let results = try renditions.map { text in
       let (id, options) = try RenditionOptions.read(text)
@@ -136,7 +151,11 @@ struct ResultOptions: ParsableArguments {
         throw error
       }
     }
-    return RequestedResults(results: results)
+    return RequestedResults(results: results, auxiliary: try auxiliary(of: results))
+  }
+
+  private func auxiliary(of results: [RequestedResult]) throws -> AuxiliaryImages {
+    try OverlaySource.images(for: results.map(\.configuration), directory: presetOptions.overlays)
   }
 
   private func result(

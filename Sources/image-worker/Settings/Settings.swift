@@ -67,6 +67,8 @@ struct Settings {
   /// The file of presets, when there is one.
   var presets: PresetSource?
   var takesOnlyPresets: Bool
+  /// The directory of overlays, when there is one.
+  var overlays: OverlaySource?
   /// What is kept of results; `nil` for nothing.
   var cache: CacheLimits?
   /// Where codecs run.
@@ -185,6 +187,11 @@ struct Settings {
       "Read presets from a YAML file, in addition to the built-in ones, which it may override."
     )
     .map { PresetSource(path: FilePath($0)) }
+    overlays = source.text(
+      "overlays", default: nil, "directory", completion: .directory,
+      "Read images that overlays name from this directory; the names are those of the files, without extension."
+    )
+    .map { OverlaySource(path: FilePath($0)) }
     takesOnlyPresets = try source.flag(
       "onlyPresets", "Refuse requests that set configuration fields; allow only presets.")
   }

@@ -17,7 +17,7 @@ import pytest
 from fake import Break, FakeWorker, status
 from image_worker import (
     TLS, AsyncClient, AuthenticationError, Client, DeadlineError, ImageError, ImageInfo, ImageWorkerError,
-    InvalidRequestError, LimitExceededError, OverloadedError, ProcessingReport, RetryPolicy, UnavailableError)
+    InvalidRequestError, LimitExceededError, OverloadedError, Overlay, ProcessingReport, RetryPolicy, UnavailableError)
 
 QUICK = RetryPolicy(initial_delay=0.01, max_delay=0.05, give_up_after=1)
 LARGE = os.urandom(3 << 20)
@@ -57,6 +57,27 @@ def test_an_image_comes_from_bytes_files_and_streams(data: bytes, tmp_path: Path
         assert max(request.ByteSize() for request in worker.requests) < 2 << 20
         kinds = [type(part) for part in client.stream(data)]
         assert kinds[0] is ImageInfo and kinds[-1] is ProcessingReport and set(kinds[1:-1]) == {bytes}
+
+
+@pytest.mark.parametrize("data", [b"small", LARGE], ids=["small", "large"])
+def test_images_of_overlays_come_with_the_request(data: bytes, tmp_path: Path) -> None:
+    (tmp_path / "mark").write_bytes(b"mark")
+    images: dict[str, Overlay] = {"logo": b"logo", "mark": tmp_path / "mark"}
+    with FakeWorker() as worker, Client(worker.address) as client:
+        client.process(data, auxiliary_images=images, overlays=[{"image": "logo", "scale": 0.5, "gravity": "east"}])
+        first = worker.requests[0]
+        request = first if len(data) < 100 else first.start
+        assert {each.name: each.image for each in request.auxiliary_images} == {"logo": b"logo", "mark": b"mark"}
+        [overlay] = request.configuration.overlays
+        assert (overlay.image, overlay.scale) == ("logo", 0.5)
+        with pytest.raises(FileNotFoundError):
+            client.process(data, auxiliary_images={"logo": tmp_path / "missing"})
+        with pytest.raises(TypeError, match="logo"):
+            client.process(data, auxiliary_images={"logo": 7})  # type: ignore[dict-item]
+        for result in client.batch([(1, data)], auxiliary_images=images):
+            result.unwrap()
+        starts = [each.start for each in worker.requests if each.DESCRIPTOR.name == "BatchProcessRequest" and each.HasField("start")]
+        assert {each.name for each in starts[-1].auxiliary_images} == {"logo", "mark"}
 
 
 def test_a_source_that_cannot_be_read_raises_its_error(tmp_path: Path) -> None:

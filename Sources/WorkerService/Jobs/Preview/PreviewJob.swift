@@ -36,7 +36,7 @@ final class PreviewJob {
     self.rendition = rendition
     self.source = source
     self.environment = environment
-    let channel = environment.makeChannel(for: caller, cancellation, isPreview: true)
+    let channel = environment.makeChannel(for: caller, cancellation, rendition.auxiliary, isPreview: true)
     phase = .readingHeader(ImageWork(channel, memory: environment.memory))
   }
 

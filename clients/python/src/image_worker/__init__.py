@@ -12,6 +12,7 @@ from ._generated.fields import Fields
 from ._generated.image_worker_pb2 import (
     ImageInfo, InspectImageResponse, Preset, ProcessingReport, TensorInfo, WarningCode, WarningDetail)
 from ._options import TLS, RetryPolicy
+from ._requests import Overlay
 from ._results import Result
 from ._sources import Source
 from ._sync import Client
@@ -20,5 +21,5 @@ from ._tensors import TensorBatch
 __all__ = [
     "TLS", "AsyncClient", "AuthenticationError", "BatchResult", "Client", "DeadlineError", "Fields", "ImageError",
     "ImageInfo", "ImageWorkerError", "InspectImageResponse", "InvalidRequestError", "Item", "LimitExceededError",
-    "OverloadedError", "Preset", "ProcessingReport", "Result", "RetryPolicy", "Source", "TensorBatch", "TensorInfo",
-    "UnavailableError", "WarningCode", "WarningDetail"]
+    "Overlay", "OverloadedError", "Preset", "ProcessingReport", "Result", "RetryPolicy", "Source", "TensorBatch",
+    "TensorInfo", "UnavailableError", "WarningCode", "WarningDetail"]

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
@@ -101,6 +101,7 @@ class Batch(Generic[Key]):
 
     def __init__(
         self, workers: Workers, preset: str, fields: Mapping[str, object], streams: int, window: int, timeout: float | None,
+        auxiliary_images: Sequence[wire.AuxiliaryImage] = (),
     ) -> None:
         self.workers = workers
         self.retry = workers.retry
@@ -109,6 +110,7 @@ class Batch(Generic[Key]):
         self.changed = _Signal()
         self.lanes = [_Lane(self) for _ in range(streams)]
         self._preset, self._fields = preset, dict(fields)
+        self._auxiliary_images = auxiliary_images
         self._slots = asyncio.Semaphore(streams * window)
         self._waiting: list[_Entry[Key]] = []
         self._results: asyncio.Queue[BatchResult[Key] | None] = asyncio.Queue()
@@ -153,7 +155,8 @@ class Batch(Generic[Key]):
             try:
                 fields = configuration({**self._fields, **item.fields})
                 preset = self._preset if item.preset is None else item.preset
-                start = wire.BatchItemStart(preset=preset, configuration=fields)
+                start = wire.BatchItemStart(
+                    preset=preset, configuration=fields, auxiliary_images=self._auxiliary_images)
                 entry = _Entry(item.key, Upload(item.image), start, Intake(self.workers.max_result_bytes))
             except (TypeError, ValueError, OverflowError) as error:
                 self._deliver(BatchResult(item.key, None, error, 0))

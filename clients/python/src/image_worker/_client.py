@@ -17,7 +17,7 @@ from ._errors import ImageWorkerError, from_rpc_error, from_status, lost, timed_
 from ._generated import image_worker_pb2 as wire
 from ._iteration import iterate
 from ._options import MAX_RESULT_BYTES, TLS, RetryPolicy
-from ._requests import configuration, renditions as renditions_of
+from ._requests import Overlay, auxiliary_images as auxiliary_images_of, configuration, renditions as renditions_of
 from ._results import Collector, Intake, Part, Result
 from ._sources import CHUNK_BYTES, WHOLE_BYTES, Reader, Source, SourceError, Upload
 from ._stall import StallTimer
@@ -81,14 +81,15 @@ class AsyncClient:
         await self._workers.close()
 
     async def process(
-        self, image: Source, *, preset: str = "", timeout: float | None = 60, **fields: Unpack[Fields],
+        self, image: Source, *, preset: str = "", timeout: float | None = 60,
+        auxiliary_images: Mapping[str, Overlay] = {}, **fields: Unpack[Fields],
     ) -> Result:
         """Processes one image. Raises `ImageWorkerError`.
 
-        `timeout` is for all attempts together, in seconds. `fields` override those of the preset; `image_worker.Fields` lists
-        them.
+        `timeout` is for all attempts together, in seconds. `auxiliary_images` are the images that `overlays` name, as bytes or
+        paths, which are read at once. `fields` override those of the preset; `image_worker.Fields` lists them.
         """
-        async with aclosing(self._parts(image, preset, timeout, configuration(fields))) as parts:
+        async with aclosing(self._parts(image, preset, timeout, configuration(fields), (), auxiliary_images)) as parts:
             collector = Collector()
             async for part in parts:
                 if result := collector.add(part):
@@ -96,13 +97,14 @@ class AsyncClient:
         raise lost("the stream ended before the result")
 
     async def stream(
-        self, image: Source, *, preset: str = "", timeout: float | None = 60, **fields: Unpack[Fields],
+        self, image: Source, *, preset: str = "", timeout: float | None = 60,
+        auxiliary_images: Mapping[str, Overlay] = {}, **fields: Unpack[Fields],
     ) -> AsyncGenerator[wire.ImageInfo | bytes | wire.ProcessingReport, None]:
         """Processes one image, and returns the parts of the result as they arrive: a header, chunks, and a report.
 
         The call is not sent again after the first part. If it fails then, the chunks that have arrived are worthless.
         """
-        async with aclosing(self._parts(image, preset, timeout, configuration(fields))) as parts:
+        async with aclosing(self._parts(image, preset, timeout, configuration(fields), (), auxiliary_images)) as parts:
             async for part in parts:
                 kind = part.WhichOneof("part")
                 if kind == "error":
@@ -112,6 +114,7 @@ class AsyncClient:
 
     async def renditions(
         self, image: Source, renditions: Mapping[str, Mapping[str, object]], *, timeout: float | None = 60,
+        auxiliary_images: Mapping[str, Overlay] = {},
     ) -> dict[str, Result | ImageWorkerError]:
         """Processes one image to several results. It is uploaded and decoded once.
 
@@ -120,7 +123,7 @@ class AsyncClient:
         """
         outcomes: dict[str, Result | ImageWorkerError] = {}
         collectors = {name: Collector() for name in renditions}
-        async with aclosing(self._parts(image, "", timeout, None, renditions_of(renditions))) as parts:
+        async with aclosing(self._parts(image, "", timeout, None, renditions_of(renditions), auxiliary_images)) as parts:
             async for part in parts:
                 if part.rendition_id not in collectors:
                     raise from_status(part.error)
@@ -175,7 +178,8 @@ class AsyncClient:
                 yield batch
 
     async def inspect(
-        self, image: Source, *, preset: str = "", timeout: float | None = 60, **fields: Unpack[Fields],
+        self, image: Source, *, preset: str = "", timeout: float | None = 60,
+        auxiliary_images: Mapping[str, Overlay] = {}, **fields: Unpack[Fields],
     ) -> wire.InspectImageResponse:
         """Returns the properties of an image and of its result, from the first mebibyte of the file."""
         try:
@@ -186,7 +190,9 @@ class AsyncClient:
                 await reader.close()
         except SourceError as error:
             raise error.error from None
-        request = wire.InspectImageRequest(image=head, preset=preset, configuration=configuration(fields))
+        request = wire.InspectImageRequest(
+            image=head, preset=preset, configuration=configuration(fields),
+            auxiliary_images=auxiliary_images_of(auxiliary_images))
         inspection: wire.InspectImageResponse = await self._call(lambda worker: worker.inspect, request, timeout)
         return inspection
 
@@ -199,7 +205,7 @@ class AsyncClient:
     async def batch(
         self, items: Iterable[Item[Key] | tuple[Key, Source]] | AsyncIterable[Item[Key] | tuple[Key, Source]], *,
         preset: str = "", timeout: float | None = 300, streams: int | None = None, window: int = 8,
-        **fields: Unpack[Fields],
+        auxiliary_images: Mapping[str, Overlay] = {}, **fields: Unpack[Fields],
     ) -> AsyncGenerator[BatchResult[Key], None]:
         """Processes many images, and returns their results as they are ready, in any order.
 
@@ -215,12 +221,14 @@ class AsyncClient:
           for each address. Behind a balancer, use at least one for each worker.
         - `window`: items in flight on a stream. A worker processes 8 at the same time (`--max-images-per-stream`) and reads
           no further; more would only fill the buffers of proxies.
+        - `auxiliary_images`: the images that the overlays of all items name, which are sent with each item.
         """
         if window < 1 or (streams is not None and streams < 1):
             raise ValueError("streams and window must be at least 1")
         self._workers.check_open()
         batch: Batch[Key] = Batch(
-            self._workers, preset, fields, streams or len(self._workers.all), window, timeout)
+            self._workers, preset, fields, streams or len(self._workers.all), window, timeout,
+            auxiliary_images_of(auxiliary_images))
         async with aclosing(iterate(items)) as source, aclosing(batch.run(_items(source))) as results:
             async for result in results:
                 yield result
@@ -229,10 +237,13 @@ class AsyncClient:
 
     async def _parts(
         self, image: Source, preset: str, timeout: float | None, fields: wire.ProcessingConfiguration | None,
-        renditions: Sequence[wire.Rendition] = (),
+        renditions: Sequence[wire.Rendition] = (), auxiliary_images: Mapping[str, Overlay] = {},
     ) -> AsyncGenerator[Part, None]:
         """The parts of the result, of the first attempt that gives any."""
         upload, retries = Upload(image), _Retries(self._workers, timeout)
+        start = wire.BatchItemStart(
+            preset=preset, configuration=fields, renditions=renditions,
+            auxiliary_images=auxiliary_images_of(auxiliary_images))
         while True:
             is_begun = False
             try:
@@ -241,7 +252,7 @@ class AsyncClient:
                     head = await reader.read_exactly(WHOLE_BYTES + 1)
                     key = image_key(head) if self._workers.affinity else None
                     with self._workers.use(key) as worker:
-                        attempt = self._attempt(worker, head, reader, key, retries.left(), preset, fields, renditions)
+                        attempt = self._attempt(worker, head, reader, key, retries.left(), start)
                         async with aclosing(attempt) as parts:
                             async for part in parts:
                                 is_begun = True
@@ -259,16 +270,17 @@ class AsyncClient:
             await retries.wait(worker, error_)
 
     async def _attempt(
-        self, worker: Worker, head: bytes, reader: Reader, key: str | None, timeout: float | None, preset: str,
-        fields: wire.ProcessingConfiguration | None, renditions: Sequence[wire.Rendition],
+        self, worker: Worker, head: bytes, reader: Reader, key: str | None, timeout: float | None,
+        start: wire.BatchItemStart,
     ) -> AsyncGenerator[Part, None]:
         options = {"timeout": timeout, "metadata": self._workers.metadata(key)}
         is_whole = len(head) <= WHOLE_BYTES
         call = worker.batch(**options) if not is_whole else worker.process(
-            wire.ProcessImageRequest(image=head, preset=preset, configuration=fields, renditions=renditions), **options)
+            wire.ProcessImageRequest(
+                image=head, preset=start.preset, renditions=start.renditions, auxiliary_images=start.auxiliary_images,
+                configuration=start.configuration if start.HasField("configuration") else None), **options)
         timer = StallTimer(call, self._workers.retry.stall_after)
-        intake = Intake(self._workers.max_result_bytes, [each.rendition_id for each in renditions] or [""])
-        start = wire.BatchItemStart(preset=preset, configuration=fields, renditions=renditions)
+        intake = Intake(self._workers.max_result_bytes, [each.rendition_id for each in start.renditions] or [""])
         sender = None if is_whole else asyncio.create_task(_send(call, start, head, reader, timer))
         try:
             timer.start()

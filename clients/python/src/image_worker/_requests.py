@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Union
 
 from google.protobuf.message import Message
 
@@ -30,6 +31,24 @@ def renditions(named: Mapping[str, Mapping[str, object]]) -> list[wire.Rendition
             rendition_id=name, preset=str(fields.get("preset", "")),
             configuration=configuration({key: value for key, value in fields.items() if key != "preset"}))
         for name, fields in named.items()]
+
+
+#: An image that overlays name: its bytes, or the path of its file.
+Overlay = Union[bytes, bytearray, memoryview, str, "os.PathLike[str]"]
+
+
+def auxiliary_images(named: Mapping[str, Overlay]) -> list[wire.AuxiliaryImage]:
+    """Reads the images that overlays name. Raises `OSError` for a file that cannot be read."""
+    return [wire.AuxiliaryImage(name=name, image=_contents(name, image)) for name, image in named.items()]
+
+
+def _contents(name: str, image: Overlay) -> bytes:
+    if isinstance(image, (bytes, bytearray, memoryview)):
+        return bytes(image)
+    if not isinstance(image, (str, os.PathLike)):
+        raise TypeError(f"auxiliary_images[{name!r}] must be bytes or a path, not {type(image).__name__}")
+    with open(image, "rb") as file:
+        return file.read()
 
 
 def _fill(message: Message, values: Mapping[str, object], path: str) -> None:

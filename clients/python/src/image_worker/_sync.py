@@ -15,6 +15,7 @@ from ._client import AsyncClient
 from ._errors import ImageWorkerError
 from ._generated import image_worker_pb2 as wire
 from ._options import MAX_RESULT_BYTES, TLS, RetryPolicy
+from ._requests import Overlay
 from ._results import Result
 from ._sources import Source
 from ._tensors import Channels, DType, Layout, Mode, Normalization, TensorBatch
@@ -76,17 +77,20 @@ class Client:
             self._loop.run(self._client.close())
 
     def process(
-        self, image: Source, *, preset: str = "", timeout: float | None = 60, **fields: Unpack[Fields],
+        self, image: Source, *, preset: str = "", timeout: float | None = 60,
+        auxiliary_images: Mapping[str, Overlay] = {}, **fields: Unpack[Fields],
     ) -> Result:
         """Processes one image. Raises `ImageWorkerError`.
 
-        `timeout` is for all attempts together, in seconds. `fields` override those of the preset; `image_worker.Fields` lists
-        them.
+        `timeout` is for all attempts together, in seconds. `auxiliary_images` are the images that `overlays` name, as bytes or
+        paths, which are read at once. `fields` override those of the preset; `image_worker.Fields` lists them.
         """
-        return self._loop.run(self._client.process(image, preset=preset, timeout=timeout, **fields))
+        return self._loop.run(self._client.process(
+            image, preset=preset, timeout=timeout, auxiliary_images=auxiliary_images, **fields))
 
     def stream(
-        self, image: Source, *, preset: str = "", timeout: float | None = 60, **fields: Unpack[Fields],
+        self, image: Source, *, preset: str = "", timeout: float | None = 60,
+        auxiliary_images: Mapping[str, Overlay] = {}, **fields: Unpack[Fields],
     ) -> Generator[wire.ImageInfo | bytes | wire.ProcessingReport, None, None]:
         """Processes one image, and returns the parts of the result as they arrive: a header, chunks, and a report.
 
@@ -94,17 +98,20 @@ class Client:
 
         Close the iterator, or read it to its end.
         """
-        return self._loop.iterate(self._client.stream(image, preset=preset, timeout=timeout, **fields))
+        return self._loop.iterate(self._client.stream(
+            image, preset=preset, timeout=timeout, auxiliary_images=auxiliary_images, **fields))
 
     def renditions(
         self, image: Source, renditions: Mapping[str, Mapping[str, object]], *, timeout: float | None = 60,
+        auxiliary_images: Mapping[str, Overlay] = {},
     ) -> dict[str, Result | ImageWorkerError]:
         """Processes one image to several results. It is uploaded and decoded once.
 
         Each rendition has a name, and a dictionary of fields with an optional `preset`. A rendition that fails has its error
         as value. An error of the whole image is raised.
         """
-        return self._loop.run(self._client.renditions(image, renditions, timeout=timeout))
+        return self._loop.run(self._client.renditions(
+            image, renditions, timeout=timeout, auxiliary_images=auxiliary_images))
 
     def tensor(
         self, image: Source, *, width: int | None = None, height: int | None = None, dtype: DType = "float32",
@@ -147,10 +154,12 @@ class Client:
             mode=mode, channels=channels, preset=preset, timeout=timeout, streams=streams, window=window, **fields))
 
     def inspect(
-        self, image: Source, *, preset: str = "", timeout: float | None = 60, **fields: Unpack[Fields],
+        self, image: Source, *, preset: str = "", timeout: float | None = 60,
+        auxiliary_images: Mapping[str, Overlay] = {}, **fields: Unpack[Fields],
     ) -> wire.InspectImageResponse:
         """Returns the properties of an image and of its result, from the first mebibyte of the file."""
-        return self._loop.run(self._client.inspect(image, preset=preset, timeout=timeout, **fields))
+        return self._loop.run(self._client.inspect(
+            image, preset=preset, timeout=timeout, auxiliary_images=auxiliary_images, **fields))
 
     def presets(self, *, timeout: float | None = 60) -> list[wire.Preset]:
         """Returns the presets that the worker has."""
@@ -158,7 +167,8 @@ class Client:
 
     def batch(
         self, items: Iterable[Item[Key] | tuple[Key, Source]], *, preset: str = "", timeout: float | None = 300,
-        streams: int | None = None, window: int = 8, **fields: Unpack[Fields],
+        streams: int | None = None, window: int = 8, auxiliary_images: Mapping[str, Overlay] = {},
+        **fields: Unpack[Fields],
     ) -> Generator[BatchResult[Key], None, None]:
         """Processes many images, and returns their results as they are ready, in any order.
 
@@ -174,11 +184,13 @@ class Client:
           for each address. Behind a balancer, use at least one for each worker.
         - `window`: items in flight on a stream. A worker processes 8 at the same time (`--max-images-per-stream`) and reads
           no further; more would only fill the buffers of proxies.
+        - `auxiliary_images`: the images that the overlays of all items name, which are sent with each item.
 
         `items` is iterated in another thread. Close the iterator, or read it to its end.
         """
         return self._loop.iterate(self._client.batch(
-            items, preset=preset, timeout=timeout, streams=streams, window=window, **fields))
+            items, preset=preset, timeout=timeout, streams=streams, window=window,
+            auxiliary_images=auxiliary_images, **fields))
 
 
 class _Loop:

@@ -137,6 +137,39 @@ class JXLOptions(TypedDict, total=False):
 AutoEffort = Literal["low", "medium", "high"]
 
 
+OverlayBlend = Literal["over", "multiply", "screen"]
+
+
+class Overlay(TypedDict, total=False):
+    """An image that is drawn on the result, such as a logo or a watermark."""
+
+    # The name of the image: that of one of auxiliary_images, or else of a file in the worker's directory (--overlays),
+    # without its extension.
+    image: str
+    # Factor of the image's alpha, 0 to 1.
+    opacity: float
+    # Width of the overlay as a fraction of the result's width, above 0 and at most 1; the aspect ratio is kept.
+    scale: float
+    # Width of the overlay in pixels, 1 to 65500.
+    width: int
+    # Height of the overlay in pixels, 1 to 65500.
+    height: int
+    # The side or corner of the result to which the overlay is attached.
+    gravity: Gravity
+    # The unit of x and y: pixels, or fractions of the result's width and height.
+    unit: RectUnit
+    # Distance from the left or right edge that gravity names; otherwise from the center to the right.
+    x: float
+    # Distance from the top or bottom edge that gravity names; otherwise from the center downwards.
+    y: float
+    # How colors are mixed.
+    blend: OverlayBlend
+    # Clockwise rotation of the image in degrees, before its size is set: 0, 90, 180 or 270.
+    rotation: int
+    # Repeat the overlay in both directions, from its place on, so that it covers the whole result.
+    tile: bool
+
+
 TensorElementType = Literal["u8", "f16", "bf16", "f32"]
 
 
@@ -305,6 +338,8 @@ class Fields(TypedDict, total=False):
     accept: str
     # The time that AUTO may take for a smaller result.
     auto_effort: AutoEffort
+    # Images that are drawn on the result, in this order, after filters, orientation and padding; at most 8.
+    overlays: Sequence[Overlay]
     # Multiplier of max_width, max_height, min_width and min_height, 0.1 to 8: max_width 640 with 2 gives 1280.
     zoom: float
     # Minimum width of the result in pixels, 1 to 65500.

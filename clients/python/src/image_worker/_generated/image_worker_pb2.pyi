@@ -94,6 +94,13 @@ class RectUnit(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     RECT_UNIT_PIXELS: _ClassVar[RectUnit]
     RECT_UNIT_FRACTIONS: _ClassVar[RectUnit]
 
+class OverlayBlend(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    OVERLAY_BLEND_UNSPECIFIED: _ClassVar[OverlayBlend]
+    OVERLAY_BLEND_OVER: _ClassVar[OverlayBlend]
+    OVERLAY_BLEND_MULTIPLY: _ClassVar[OverlayBlend]
+    OVERLAY_BLEND_SCREEN: _ClassVar[OverlayBlend]
+
 class ChromaSubsampling(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     __slots__ = ()
     CHROMA_SUBSAMPLING_UNSPECIFIED: _ClassVar[ChromaSubsampling]
@@ -222,6 +229,10 @@ METADATA_POLICY_SELECTED: MetadataPolicy
 RECT_UNIT_UNSPECIFIED: RectUnit
 RECT_UNIT_PIXELS: RectUnit
 RECT_UNIT_FRACTIONS: RectUnit
+OVERLAY_BLEND_UNSPECIFIED: OverlayBlend
+OVERLAY_BLEND_OVER: OverlayBlend
+OVERLAY_BLEND_MULTIPLY: OverlayBlend
+OVERLAY_BLEND_SCREEN: OverlayBlend
 CHROMA_SUBSAMPLING_UNSPECIFIED: ChromaSubsampling
 CHROMA_SUBSAMPLING_444: ChromaSubsampling
 CHROMA_SUBSAMPLING_422: ChromaSubsampling
@@ -276,18 +287,28 @@ WARNING_CODE_COLOR_SPACE_CHANGED: WarningCode
 WARNING_CODE_TRIM_IGNORED: WarningCode
 
 class ProcessImageRequest(_message.Message):
-    __slots__ = ("image", "preset", "configuration", "renditions", "preview")
+    __slots__ = ("image", "preset", "configuration", "renditions", "preview", "auxiliary_images")
     IMAGE_FIELD_NUMBER: _ClassVar[int]
     PRESET_FIELD_NUMBER: _ClassVar[int]
     CONFIGURATION_FIELD_NUMBER: _ClassVar[int]
     RENDITIONS_FIELD_NUMBER: _ClassVar[int]
     PREVIEW_FIELD_NUMBER: _ClassVar[int]
+    AUXILIARY_IMAGES_FIELD_NUMBER: _ClassVar[int]
     image: bytes
     preset: str
     configuration: ProcessingConfiguration
     renditions: _containers.RepeatedCompositeFieldContainer[Rendition]
     preview: bool
-    def __init__(self, image: _Optional[bytes] = ..., preset: _Optional[str] = ..., configuration: _Optional[_Union[ProcessingConfiguration, _Mapping]] = ..., renditions: _Optional[_Iterable[_Union[Rendition, _Mapping]]] = ..., preview: bool = ...) -> None: ...
+    auxiliary_images: _containers.RepeatedCompositeFieldContainer[AuxiliaryImage]
+    def __init__(self, image: _Optional[bytes] = ..., preset: _Optional[str] = ..., configuration: _Optional[_Union[ProcessingConfiguration, _Mapping]] = ..., renditions: _Optional[_Iterable[_Union[Rendition, _Mapping]]] = ..., preview: bool = ..., auxiliary_images: _Optional[_Iterable[_Union[AuxiliaryImage, _Mapping]]] = ...) -> None: ...
+
+class AuxiliaryImage(_message.Message):
+    __slots__ = ("name", "image")
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    IMAGE_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    image: bytes
+    def __init__(self, name: _Optional[str] = ..., image: _Optional[bytes] = ...) -> None: ...
 
 class Rendition(_message.Message):
     __slots__ = ("rendition_id", "preset", "configuration")
@@ -328,20 +349,22 @@ class BatchProcessRequest(_message.Message):
     def __init__(self, item_id: _Optional[str] = ..., start: _Optional[_Union[BatchItemStart, _Mapping]] = ..., chunk: _Optional[bytes] = ..., end: _Optional[_Union[BatchItemEnd, _Mapping]] = ...) -> None: ...
 
 class BatchItemStart(_message.Message):
-    __slots__ = ("preset", "configuration", "image", "renditions", "preview", "preview_key")
+    __slots__ = ("preset", "configuration", "image", "renditions", "preview", "preview_key", "auxiliary_images")
     PRESET_FIELD_NUMBER: _ClassVar[int]
     CONFIGURATION_FIELD_NUMBER: _ClassVar[int]
     IMAGE_FIELD_NUMBER: _ClassVar[int]
     RENDITIONS_FIELD_NUMBER: _ClassVar[int]
     PREVIEW_FIELD_NUMBER: _ClassVar[int]
     PREVIEW_KEY_FIELD_NUMBER: _ClassVar[int]
+    AUXILIARY_IMAGES_FIELD_NUMBER: _ClassVar[int]
     preset: str
     configuration: ProcessingConfiguration
     image: bytes
     renditions: _containers.RepeatedCompositeFieldContainer[Rendition]
     preview: bool
     preview_key: str
-    def __init__(self, preset: _Optional[str] = ..., configuration: _Optional[_Union[ProcessingConfiguration, _Mapping]] = ..., image: _Optional[bytes] = ..., renditions: _Optional[_Iterable[_Union[Rendition, _Mapping]]] = ..., preview: bool = ..., preview_key: _Optional[str] = ...) -> None: ...
+    auxiliary_images: _containers.RepeatedCompositeFieldContainer[AuxiliaryImage]
+    def __init__(self, preset: _Optional[str] = ..., configuration: _Optional[_Union[ProcessingConfiguration, _Mapping]] = ..., image: _Optional[bytes] = ..., renditions: _Optional[_Iterable[_Union[Rendition, _Mapping]]] = ..., preview: bool = ..., preview_key: _Optional[str] = ..., auxiliary_images: _Optional[_Iterable[_Union[AuxiliaryImage, _Mapping]]] = ...) -> None: ...
 
 class BatchItemEnd(_message.Message):
     __slots__ = ()
@@ -366,16 +389,18 @@ class BatchProcessResponse(_message.Message):
     def __init__(self, item_id: _Optional[str] = ..., header: _Optional[_Union[ImageInfo, _Mapping]] = ..., chunk: _Optional[bytes] = ..., report: _Optional[_Union[ProcessingReport, _Mapping]] = ..., error: _Optional[_Union[_status_pb2.Status, _Mapping]] = ..., rendition_id: _Optional[str] = ..., is_preview: bool = ...) -> None: ...
 
 class InspectImageRequest(_message.Message):
-    __slots__ = ("image", "preset", "configuration", "facts")
+    __slots__ = ("image", "preset", "configuration", "facts", "auxiliary_images")
     IMAGE_FIELD_NUMBER: _ClassVar[int]
     PRESET_FIELD_NUMBER: _ClassVar[int]
     CONFIGURATION_FIELD_NUMBER: _ClassVar[int]
     FACTS_FIELD_NUMBER: _ClassVar[int]
+    AUXILIARY_IMAGES_FIELD_NUMBER: _ClassVar[int]
     image: bytes
     preset: str
     configuration: ProcessingConfiguration
     facts: bool
-    def __init__(self, image: _Optional[bytes] = ..., preset: _Optional[str] = ..., configuration: _Optional[_Union[ProcessingConfiguration, _Mapping]] = ..., facts: bool = ...) -> None: ...
+    auxiliary_images: _containers.RepeatedCompositeFieldContainer[AuxiliaryImage]
+    def __init__(self, image: _Optional[bytes] = ..., preset: _Optional[str] = ..., configuration: _Optional[_Union[ProcessingConfiguration, _Mapping]] = ..., facts: bool = ..., auxiliary_images: _Optional[_Iterable[_Union[AuxiliaryImage, _Mapping]]] = ...) -> None: ...
 
 class InspectImageResponse(_message.Message):
     __slots__ = ("info", "output", "decoded_bytes", "working_set_bytes", "warning_details", "facts")
@@ -472,7 +497,7 @@ class PixelBox(_message.Message):
     def __init__(self, x: _Optional[int] = ..., y: _Optional[int] = ..., width: _Optional[int] = ..., height: _Optional[int] = ...) -> None: ...
 
 class ProcessingConfiguration(_message.Message):
-    __slots__ = ("max_width", "max_height", "compression_quality", "scale_factor", "preferred_format", "resize_mode", "allow_upscale", "gravity", "focus_point", "crop", "background", "max_bytes", "metadata", "filters", "jpeg", "png", "webp", "tolerate_truncation", "pad", "rotation", "flip_horizontal", "flip_vertical", "allow_smaller_dimensions", "always_encode", "tolerate_damage", "target_similarity", "never_larger", "frame_index", "max_frames", "resampling_kernel", "exact_resize", "color_space", "keep_exif", "keep_xmp", "keep_iptc", "keep_location", "keep_serial_numbers", "metadata_title", "metadata_copyright", "metadata_description", "resize_in_linear_light", "avif", "jxl", "accept", "auto_effort", "zoom", "min_width", "min_height", "extend_aspect_ratio", "sharpen_reduced", "facts", "tensor", "trim", "regions")
+    __slots__ = ("max_width", "max_height", "compression_quality", "scale_factor", "preferred_format", "resize_mode", "allow_upscale", "gravity", "focus_point", "crop", "background", "max_bytes", "metadata", "filters", "jpeg", "png", "webp", "tolerate_truncation", "pad", "rotation", "flip_horizontal", "flip_vertical", "allow_smaller_dimensions", "always_encode", "tolerate_damage", "target_similarity", "never_larger", "frame_index", "max_frames", "resampling_kernel", "exact_resize", "color_space", "keep_exif", "keep_xmp", "keep_iptc", "keep_location", "keep_serial_numbers", "metadata_title", "metadata_copyright", "metadata_description", "resize_in_linear_light", "avif", "jxl", "accept", "auto_effort", "overlays", "zoom", "min_width", "min_height", "extend_aspect_ratio", "sharpen_reduced", "facts", "tensor", "trim", "regions")
     MAX_WIDTH_FIELD_NUMBER: _ClassVar[int]
     MAX_HEIGHT_FIELD_NUMBER: _ClassVar[int]
     COMPRESSION_QUALITY_FIELD_NUMBER: _ClassVar[int]
@@ -518,6 +543,7 @@ class ProcessingConfiguration(_message.Message):
     JXL_FIELD_NUMBER: _ClassVar[int]
     ACCEPT_FIELD_NUMBER: _ClassVar[int]
     AUTO_EFFORT_FIELD_NUMBER: _ClassVar[int]
+    OVERLAYS_FIELD_NUMBER: _ClassVar[int]
     ZOOM_FIELD_NUMBER: _ClassVar[int]
     MIN_WIDTH_FIELD_NUMBER: _ClassVar[int]
     MIN_HEIGHT_FIELD_NUMBER: _ClassVar[int]
@@ -572,6 +598,7 @@ class ProcessingConfiguration(_message.Message):
     jxl: JXLOptions
     accept: str
     auto_effort: AutoEffort
+    overlays: _containers.RepeatedCompositeFieldContainer[Overlay]
     zoom: float
     min_width: int
     min_height: int
@@ -581,7 +608,7 @@ class ProcessingConfiguration(_message.Message):
     tensor: TensorOptions
     trim: Trim
     regions: _containers.RepeatedCompositeFieldContainer[Region]
-    def __init__(self, max_width: _Optional[int] = ..., max_height: _Optional[int] = ..., compression_quality: _Optional[float] = ..., scale_factor: _Optional[float] = ..., preferred_format: _Optional[_Union[OutputFormat, str]] = ..., resize_mode: _Optional[_Union[ResizeMode, str]] = ..., allow_upscale: bool = ..., gravity: _Optional[_Union[Gravity, str]] = ..., focus_point: _Optional[_Union[Point, _Mapping]] = ..., crop: _Optional[_Union[Rect, _Mapping]] = ..., background: _Optional[_Union[Color, _Mapping]] = ..., max_bytes: _Optional[int] = ..., metadata: _Optional[_Union[MetadataPolicy, str]] = ..., filters: _Optional[_Iterable[_Union[Filter, _Mapping]]] = ..., jpeg: _Optional[_Union[JPEGOptions, _Mapping]] = ..., png: _Optional[_Union[PNGOptions, _Mapping]] = ..., webp: _Optional[_Union[WebPOptions, _Mapping]] = ..., tolerate_truncation: bool = ..., pad: bool = ..., rotation: _Optional[int] = ..., flip_horizontal: bool = ..., flip_vertical: bool = ..., allow_smaller_dimensions: bool = ..., always_encode: bool = ..., tolerate_damage: bool = ..., target_similarity: _Optional[float] = ..., never_larger: bool = ..., frame_index: _Optional[int] = ..., max_frames: _Optional[int] = ..., resampling_kernel: _Optional[_Union[ResamplingKernel, str]] = ..., exact_resize: bool = ..., color_space: _Optional[_Union[ColorSpace, str]] = ..., keep_exif: bool = ..., keep_xmp: bool = ..., keep_iptc: bool = ..., keep_location: bool = ..., keep_serial_numbers: bool = ..., metadata_title: _Optional[str] = ..., metadata_copyright: _Optional[str] = ..., metadata_description: _Optional[str] = ..., resize_in_linear_light: bool = ..., avif: _Optional[_Union[AVIFOptions, _Mapping]] = ..., jxl: _Optional[_Union[JXLOptions, _Mapping]] = ..., accept: _Optional[str] = ..., auto_effort: _Optional[_Union[AutoEffort, str]] = ..., zoom: _Optional[float] = ..., min_width: _Optional[int] = ..., min_height: _Optional[int] = ..., extend_aspect_ratio: _Optional[float] = ..., sharpen_reduced: _Optional[float] = ..., facts: bool = ..., tensor: _Optional[_Union[TensorOptions, _Mapping]] = ..., trim: _Optional[_Union[Trim, _Mapping]] = ..., regions: _Optional[_Iterable[_Union[Region, _Mapping]]] = ...) -> None: ...
+    def __init__(self, max_width: _Optional[int] = ..., max_height: _Optional[int] = ..., compression_quality: _Optional[float] = ..., scale_factor: _Optional[float] = ..., preferred_format: _Optional[_Union[OutputFormat, str]] = ..., resize_mode: _Optional[_Union[ResizeMode, str]] = ..., allow_upscale: bool = ..., gravity: _Optional[_Union[Gravity, str]] = ..., focus_point: _Optional[_Union[Point, _Mapping]] = ..., crop: _Optional[_Union[Rect, _Mapping]] = ..., background: _Optional[_Union[Color, _Mapping]] = ..., max_bytes: _Optional[int] = ..., metadata: _Optional[_Union[MetadataPolicy, str]] = ..., filters: _Optional[_Iterable[_Union[Filter, _Mapping]]] = ..., jpeg: _Optional[_Union[JPEGOptions, _Mapping]] = ..., png: _Optional[_Union[PNGOptions, _Mapping]] = ..., webp: _Optional[_Union[WebPOptions, _Mapping]] = ..., tolerate_truncation: bool = ..., pad: bool = ..., rotation: _Optional[int] = ..., flip_horizontal: bool = ..., flip_vertical: bool = ..., allow_smaller_dimensions: bool = ..., always_encode: bool = ..., tolerate_damage: bool = ..., target_similarity: _Optional[float] = ..., never_larger: bool = ..., frame_index: _Optional[int] = ..., max_frames: _Optional[int] = ..., resampling_kernel: _Optional[_Union[ResamplingKernel, str]] = ..., exact_resize: bool = ..., color_space: _Optional[_Union[ColorSpace, str]] = ..., keep_exif: bool = ..., keep_xmp: bool = ..., keep_iptc: bool = ..., keep_location: bool = ..., keep_serial_numbers: bool = ..., metadata_title: _Optional[str] = ..., metadata_copyright: _Optional[str] = ..., metadata_description: _Optional[str] = ..., resize_in_linear_light: bool = ..., avif: _Optional[_Union[AVIFOptions, _Mapping]] = ..., jxl: _Optional[_Union[JXLOptions, _Mapping]] = ..., accept: _Optional[str] = ..., auto_effort: _Optional[_Union[AutoEffort, str]] = ..., overlays: _Optional[_Iterable[_Union[Overlay, _Mapping]]] = ..., zoom: _Optional[float] = ..., min_width: _Optional[int] = ..., min_height: _Optional[int] = ..., extend_aspect_ratio: _Optional[float] = ..., sharpen_reduced: _Optional[float] = ..., facts: bool = ..., tensor: _Optional[_Union[TensorOptions, _Mapping]] = ..., trim: _Optional[_Union[Trim, _Mapping]] = ..., regions: _Optional[_Iterable[_Union[Region, _Mapping]]] = ...) -> None: ...
 
 class Trim(_message.Message):
     __slots__ = ("threshold", "color", "equal_horizontal", "equal_vertical")
@@ -655,6 +682,34 @@ class Filter(_message.Message):
     intensity: float
     parameters: _containers.ScalarMap[str, float]
     def __init__(self, name: _Optional[str] = ..., intensity: _Optional[float] = ..., parameters: _Optional[_Mapping[str, float]] = ...) -> None: ...
+
+class Overlay(_message.Message):
+    __slots__ = ("image", "opacity", "scale", "width", "height", "gravity", "unit", "x", "y", "blend", "rotation", "tile")
+    IMAGE_FIELD_NUMBER: _ClassVar[int]
+    OPACITY_FIELD_NUMBER: _ClassVar[int]
+    SCALE_FIELD_NUMBER: _ClassVar[int]
+    WIDTH_FIELD_NUMBER: _ClassVar[int]
+    HEIGHT_FIELD_NUMBER: _ClassVar[int]
+    GRAVITY_FIELD_NUMBER: _ClassVar[int]
+    UNIT_FIELD_NUMBER: _ClassVar[int]
+    X_FIELD_NUMBER: _ClassVar[int]
+    Y_FIELD_NUMBER: _ClassVar[int]
+    BLEND_FIELD_NUMBER: _ClassVar[int]
+    ROTATION_FIELD_NUMBER: _ClassVar[int]
+    TILE_FIELD_NUMBER: _ClassVar[int]
+    image: str
+    opacity: float
+    scale: float
+    width: int
+    height: int
+    gravity: Gravity
+    unit: RectUnit
+    x: float
+    y: float
+    blend: OverlayBlend
+    rotation: int
+    tile: bool
+    def __init__(self, image: _Optional[str] = ..., opacity: _Optional[float] = ..., scale: _Optional[float] = ..., width: _Optional[int] = ..., height: _Optional[int] = ..., gravity: _Optional[_Union[Gravity, str]] = ..., unit: _Optional[_Union[RectUnit, str]] = ..., x: _Optional[float] = ..., y: _Optional[float] = ..., blend: _Optional[_Union[OverlayBlend, str]] = ..., rotation: _Optional[int] = ..., tile: bool = ...) -> None: ...
 
 class JPEGOptions(_message.Message):
     __slots__ = ("progressive", "chroma_subsampling", "optimize_huffman", "restart_rows")

@@ -1,0 +1,160 @@
+package import Fields
+package import ImageKernels
+
+extension OverlayBlend: FieldChoice {}
+
+/// An auxiliary image that is drawn on the result.
+package struct Overlay: Sendable, Hashable {
+  /// The name of an auxiliary image of the request, or of a file in the operator's directory.
+  package var image: String
+  /// The factor of the image's alpha, 0 to 1.
+  ///
+  /// Default: 1.
+  package var opacity: Double?
+  /// The width as a fraction of the result's width, above 0 and at most 1.
+  ///
+  /// Default: none.
+  package var scale: Double?
+  /// The width in pixels.
+  ///
+  /// Default: that which keeps the aspect ratio; without a height, that of the image.
+  package var width: Int?
+  /// The height in pixels.
+  ///
+  /// Default: that which keeps the aspect ratio; without a width, that of the image.
+  package var height: Int?
+  /// The side or corner of the result to which the overlay is attached.
+  ///
+  /// Default: `center`.
+  package var gravity: Gravity?
+  /// The unit of `x` and `y`.
+  package var unit: Crop.Unit
+  /// The distance from the left or right edge that `gravity` names, or from the horizontal center to the right.
+  package var x: Double
+  /// The distance from the top or bottom edge that `gravity` names, or from the vertical center downwards.
+  package var y: Double
+  /// How colors are mixed.
+  ///
+  /// Default: `over`.
+  package var blend: OverlayBlend?
+  /// The clockwise rotation of the image in degrees: 0, 90, 180 or 270.
+  ///
+  /// Default: 0.
+  package var rotation: Int?
+  /// Whether the overlay is repeated over the whole result.
+  ///
+  /// Default: no.
+  package var tile: Bool?
+
+  package init(
+    image: String, opacity: Double? = nil, scale: Double? = nil, width: Int? = nil, height: Int? = nil,
+    gravity: Gravity? = nil, unit: Crop.Unit = .pixels, x: Double = 0, y: Double = 0, blend: OverlayBlend? = nil,
+    rotation: Int? = nil, tile: Bool? = nil
+  ) {
+    self.image = image
+    self.opacity = opacity
+    self.scale = scale
+    self.width = width
+    self.height = height
+    self.gravity = gravity
+    self.unit = unit
+    self.x = x
+    self.y = y
+    self.blend = blend
+    self.rotation = rotation
+    self.tile = tile
+  }
+
+  /// The maximum number of overlays of a result.
+  package static let maxCount = 8
+
+  /// Checks the fields of overlays against each other.
+  /// - Throws: `invalidField` with the path of the first invalid field, such as `overlays[1].scale`.
+  static func check(_ overlays: [Overlay]) throws(PipelineError) {
+    guard overlays.count <= maxCount else {
+      throw PipelineError(
+        .invalidField, "overlays has \(overlays.count) entries; at most \(maxCount) are accepted", field: "overlays")
+    }
+    for (index, overlay) in overlays.enumerated() { try overlay.checkCombination("overlays[\(index)]") }
+  }
+
+  private func checkCombination(_ path: String) throws(PipelineError) {
+    if image.isEmpty {
+      throw PipelineError(
+        .invalidField, "\(path).image is not set; it must be the name of an image", field: "\(path).image")
+    }
+    if let scale, width != nil || height != nil {
+      throw PipelineError(
+        .invalidField, "\(path).scale is \(scale), and cannot be combined with width or height", field: "\(path).scale")
+    }
+    for (name, value) in [("x", x), ("y", y)] where unit == .fractions && !(-1...1).contains(value) {
+      throw PipelineError(
+        .invalidField, "\(path).\(name) is \(value); as a fraction it must be between -1 and 1",
+        field: "\(path).\(name)")
+    }
+  }
+}
+
+extension Overlay: FieldRecord {
+  /// Creates an overlay without an image, the overlay of a message without values.
+  package init() { self.init(image: "") }
+
+  package static let fields: [Field<Overlay>] = [
+    Field("image", \.image, .values("between 1 and 255 bytes") { (1...255).contains($0.utf8.count) }),
+    Field("opacity", \.opacity, .fraction),
+    Field("scale", \.scale, .values("above 0 and at most 1") { $0 > 0 && $0 <= 1 }),
+    Field("width", \.width, .range(1...ProcessingConfiguration.maxBound)),
+    Field("height", \.height, .range(1...ProcessingConfiguration.maxBound)),
+    Field("gravity", \.gravity), Field("unit", \.unit), Field("x", \.x, offset), Field("y", \.y, offset),
+    Field("blend", \.blend),
+    Field("rotation", \.rotation, .values("0, 90, 180 or 270") { [0, 90, 180, 270].contains($0) }),
+    Field("tile", \.tile),
+  ]
+
+  private static let offset = FieldRule<Double>.values(
+    "between -\(ProcessingConfiguration.maxBound) and \(ProcessingConfiguration.maxBound)"
+  ) { abs($0) <= Double(ProcessingConfiguration.maxBound) }
+
+  /// Parses an overlay in command-line notation: `logo`, or `logo,scale=0.2,gravity=south-east,x=10,y=10`.
+  package init(text: String, field: String) throws(FieldError) {
+    var parts = text.split(separator: ",", omittingEmptySubsequences: false)[...]
+    self.init(image: String(parts.removeFirst()))
+    for part in parts {
+      let pair = part.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false).map(String.init)
+      guard pair.count == 2 || pair[0] == "tile" else {
+        throw FieldError(
+          "\(field) \"\(text)\": \"\(part)\" is not a field and its value, as in opacity=0.5", field: field)
+      }
+      try set(pair[0], pair.count == 2 ? pair[1] : "true", of: text, field)
+    }
+    try validate(field)
+  }
+
+  package static var textForm: String {
+    "the name of an image and fields, as in logo,scale=0.2,gravity=south-east,x=10,y=10"
+  }
+
+  private mutating func set(
+    _ name: String, _ value: String, of text: String, _ field: String
+  ) throws(FieldError) {
+    let path = "\(field) \"\(text)\": \(name)"
+    switch name {
+    case "opacity": opacity = try Double(text: value, field: path)
+    case "scale": scale = try Double(text: value, field: path)
+    case "width": width = try Int(text: value, field: path)
+    case "height": height = try Int(text: value, field: path)
+    case "gravity": gravity = try Gravity(text: value, field: path)
+    case "unit": unit = try Crop.Unit(text: value, field: path)
+    case "x": x = try Double(text: value, field: path)
+    case "y": y = try Double(text: value, field: path)
+    case "blend": blend = try OverlayBlend(text: value, field: path)
+    case "rotation": rotation = try Int(text: value, field: path)
+    case "tile": tile = try Bool(text: value, field: path)
+    default:
+      let names = Self.fields.map(\.name).dropFirst()
+      throw FieldError(
+        "\(path) is not a field of overlays; they have: \(names.joined(separator: ", "))"
+          + NearestName.question(name, in: names), field: field)
+    }
+  }
+}

@@ -1,0 +1,60 @@
+internal import ImageKernels
+internal import Synchronization
+
+/// Decoded overlays that several images use, at the sizes at which they are drawn.
+///
+/// Those that were not used for the longest time make room for others.
+package final class OverlayCache: Sendable {
+  /// The file, and all that its pixels depend on.
+  struct Key: Hashable {
+    let digest: [UInt8]
+    let drawing: PlannedOverlay.Drawing
+  }
+
+  private struct Entry {
+    let pixels: OverlayPixels
+    var lastUse: UInt64
+  }
+
+  private struct State {
+    var entries: [Key: Entry] = [:]
+    var byteCount = 0
+    var useCount: UInt64 = 0
+  }
+
+  private let maxByteCount: Int
+  private let state = Mutex(State())
+
+  /// Creates an empty cache.
+  /// - `maxByteCount`: the maximum size of all overlays in bytes; one with more than a quarter is not kept.
+  package init(maxByteCount: Int = 8 << 20) { self.maxByteCount = maxByteCount }
+
+  /// The size of all overlays in bytes.
+  package var byteCount: Int { state.withLock { $0.byteCount } }
+
+  /// Returns the pixels of an overlay; `nil` if they are not kept.
+  func pixels(_ key: Key) -> OverlayPixels? {
+    state.withLock { state in
+      guard state.entries[key] != nil else { return nil }
+      state.useCount += 1
+      state.entries[key]?.lastUse = state.useCount
+      return state.entries[key]?.pixels
+    }
+  }
+
+  /// Keeps the pixels of an overlay.
+  func keep(_ pixels: OverlayPixels, as key: Key) {
+    guard pixels.byteCount <= maxByteCount / 4 else { return }
+    state.withLock { state in
+      guard state.entries[key] == nil else { return }
+      state.useCount += 1
+      state.entries[key] = Entry(pixels: pixels, lastUse: state.useCount)
+      state.byteCount += pixels.byteCount
+      while state.byteCount > maxByteCount, let oldest = state.entries.min(by: { $0.value.lastUse < $1.value.lastUse })
+      {
+        state.entries[oldest.key] = nil
+        state.byteCount -= oldest.value.pixels.byteCount
+      }
+    }
+  }
+}

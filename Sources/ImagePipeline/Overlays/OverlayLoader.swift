@@ -1,0 +1,112 @@
+internal import ImageCodecs
+internal import ImageKernels
+
+/// The decoded overlays of one image and all of its results, each decoded once for each size.
+final class OverlayLoader {
+  private let images: AuxiliaryImages
+  private let limits: ImageLimits
+  private let budget: ImageBudget
+  private var loaded: [String: [PlannedOverlay.Drawing: OverlayPixels]] = [:]
+
+  init(_ images: AuxiliaryImages, limits: ImageLimits, budget: ImageBudget) {
+    self.images = images
+    self.limits = limits
+    self.budget = budget
+  }
+
+  /// Returns the pixels of each overlay of a plan.
+  /// - Throws: an error that names the field of the overlay.
+  func pixels(of plan: Plan, allowance: WorkAllowance) throws(PipelineError) -> [OverlayPixels] {
+    var all: [OverlayPixels] = []
+    for overlay in plan.overlays { all.append(try pixels(of: overlay, allowance: allowance)) }
+    return all
+  }
+
+  private func pixels(
+    of overlay: PlannedOverlay, allowance: WorkAllowance
+  ) throws(PipelineError) -> OverlayPixels {
+    let drawing = overlay.drawing
+    if let known = loaded[overlay.image]?[drawing] { return known }
+    guard let image = images[overlay.image] else { throw .unknownOverlay(overlay.image, at: overlay.index) }
+    let key = image.digest.isEmpty ? nil : OverlayCache.Key(digest: image.digest, drawing: drawing)
+    let pixels: OverlayPixels
+    if let key, let kept = images.cache?.pixels(key) {
+      pixels = kept
+    } else {
+      let (limits, budget) = (limits, budget)
+      do throws(PipelineError) {
+        pixels = try image.withBytes { (bytes) throws(PipelineError) in
+          try OverlayRows.pixels(bytes, drawing, limits: limits, budget: budget, allowance: allowance)
+        }
+      } catch { throw PlannedOverlay.error(error, at: overlay.index, overlay.image) }
+      if let key { images.cache?.keep(pixels, as: key) }
+    }
+    loaded[overlay.image, default: [:]][drawing] = pixels
+    return pixels
+  }
+}
+
+extension ImageReader {
+  /// Plans the overlays of a result.
+  /// - Parameters:
+  ///   - plan: The plan of the result, without its overlays.
+  ///   - draft: The draft of the result.
+  /// - Returns: The overlays in the order of the request.
+  /// - Throws: an error that names the field of the first overlay that cannot be drawn.
+  func plannedOverlays(_ plan: Plan, _ draft: PlanDraft) throws(PipelineError) -> [PlannedOverlay] {
+    var planned: [PlannedOverlay] = []
+    for (index, overlay) in (draft.configuration.overlays ?? []).enumerated() {
+      guard let image = auxiliary[overlay.image] else { throw .unknownOverlay(overlay.image, at: index) }
+      do throws(PipelineError) {
+        planned.append(
+          try image.withBytes { (bytes) throws(PipelineError) in
+            try plannedOverlay(overlay, at: index, bytes, plan, factor: draft.overlayFactor)
+          })
+      } catch { throw PlannedOverlay.error(error, at: index, overlay.image) }
+    }
+    return planned
+  }
+
+  private func plannedOverlay(
+    _ overlay: Overlay, at index: Int, _ bytes: RawSpan, _ plan: Plan, factor: Double
+  ) throws(PipelineError) -> PlannedOverlay {
+    var reader = ImageReader(overlayLimits: limits, budget: budget)
+    _ = try reader.readOverlay(bytes)
+    guard let header = reader.header else { throw .unfinishedHeader }
+    let rotation = overlay.rotation ?? 0
+    let stored = PixelSize(width: header.width, height: header.height)
+    let shown = stored.turned(
+      by: header.orientation.turned(quarters: rotation / 90, flipsColumns: false, flipsRows: false))
+    let size = try overlay.size(of: shown, on: plan.outputSize, factor: factor)
+    let drawing = PlannedOverlay.Drawing(
+      size: size, rotation: rotation, opacity: overlay.opacity ?? 1,
+      colorSpace: plan.color.gamut == .displayP3 ? .displayP3 : .srgb,
+      profile: plan.color.gamut == .other ? plan.encoder.metadata.profile : [])
+    let (left, top) = overlay.position(size, on: plan.outputSize, factor: factor)
+    return PlannedOverlay(
+      index: index, image: overlay.image, drawing: drawing, blend: overlay.blend ?? .over, left: left, top: top,
+      isTiled: overlay.tile ?? false, canvas: plan.outputSize,
+      decodeByteCount: try reader.overlayByteCount(drawing))
+  }
+
+  /// Returns an upper bound of the bytes that decoding this image as an overlay charges, without its pixels.
+  private mutating func overlayByteCount(_ drawing: PlannedOverlay.Drawing) throws(PipelineError) -> UInt64 {
+    let plan = try plan(PlannedOverlay.decoding(drawing))
+    guard let header else { throw .unfinishedHeader }
+    let decoding = try withDecoder { (decoder) throws(CodecError) in
+      try decoder.estimatedByteCount(scale: plan.decodeScale, toleratesTruncation: false, toleratesDamage: false)
+    }
+    let stages = OverlayRows(plan).estimatedByteCount(plan.expectedLayout(header))
+    return decoding + UInt64(stages) + UInt64(Plan.blockOverhead)
+  }
+}
+
+extension PipelineError {
+  static func unknownOverlay(_ name: String, at index: Int) -> PipelineError {
+    let field = "overlays[\(index)].image"
+    return PipelineError(
+      .invalidField,
+      "\(field) is \(String(reflecting: String(name.prefix(64)))); it must be the name of an auxiliary image of the request, "
+        + "or of an overlay of the worker", field: field)
+  }
+}
