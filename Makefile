@@ -28,10 +28,10 @@ test: setup codec-test kernel-test fuzz unit-test soak-test end-to-end-test
 
 # Suites of what has kernels for several instruction sets.
 KERNEL_TESTS = CPixelsTests|ImageKernelsTests|ImageCodecsTests|ImagePipelineTests
-# Suites that measure time against a server or a client of their own. Each of the three runs in a process of its own, as
+# Suites that measure time against a server or a client of their own, or wait for others. Each group has a process of its own, as
 # hundreds of tests that share an event loop's threads keep them from it.
 SERVER_TESTS = WorkerOperationsTests
-CLIENT_TESTS = ImageWorkerClientTests
+CLIENT_TESTS = ImageWorkerClientTests|ImageWorkerKitTests
 TEST_BUILT = deploy/swift.sh test --skip-build
 
 # On a processor with AVX-512, those with kernels run once more as on one without.

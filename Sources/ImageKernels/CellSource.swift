@@ -77,7 +77,8 @@ package final class CellSource {
       guard plane < length else { return CellAxis(length: length, first: first, side: side) }
       return CellAxis(length: plane, first: (first + 1) / 2, side: max(1, side / 2))
     }
-    return layout.planes.map { plane in
+    // Stages that merge planes leave the layouts of those that are gone.
+    return layout.planes.prefix(layout.format.planeCount).map { plane in
       (
         axis(whole.width, of: plane.width, isReversed: orientation.reversesColumns),
         axis(whole.height, of: plane.height, isReversed: orientation.reversesRows)

@@ -87,7 +87,8 @@ public struct ProcessedChunks<Source: AsyncSequence>: AsyncSequence where Source
         if let plan = work.plan { return (ImageInfo(plan.input), ImageInfo(plan.output)) }
         try await fetch()
         try await perform(work) { (work, input, _) throws(PipelineError) in
-          let rest = input.bytes.span.bytes.extracting(droppingFirst: input.offset)
+          let bytes = input.bytes
+          let rest = bytes.span.bytes.extracting(droppingFirst: input.offset)
           let count = try work.readHeader(rest, isLast: input.isLast)
           input.consume(count)
         }
@@ -100,7 +101,8 @@ public struct ProcessedChunks<Source: AsyncSequence>: AsyncSequence where Source
         if !work.isPaused, input.isEmpty, !input.isLast { try await fetch() }
         let output = try await perform(work) { (work, input, output) throws(PipelineError) in
           if !work.isStarted { try await work.start() }
-          let rest = input.bytes.span.bytes.extracting(droppingFirst: input.offset)
+          let bytes = input.bytes
+          let rest = bytes.span.bytes.extracting(droppingFirst: input.offset)
           let count = try work.advance(rest, isLast: input.isLast) { output.append($0) }
           input.consume(count)
         }

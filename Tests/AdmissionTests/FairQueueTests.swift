@@ -18,7 +18,10 @@ struct FairQueueTests {
   @Test("serves work in order of arrival although its estimates vary, and that of one kind whatever they are")
   func variation() {
     var (queue, random) = (FairQueue<Int>(), SeededGenerator(seed: 17))
-    let kinds = [100, 1000].map { CostKind(Data(repeating: 0, count: $0), pixelCount: nil, []) }
+    let kinds = [100, 1000].map { byteCount in
+      let file = [UInt8](repeating: 0, count: byteCount)
+      return CostKind(ImageClaim(file.span.bytes), pixelCount: nil, [])
+    }
     var order: [Int] = []
     for number in 0..<400 {
       let cost = Duration.milliseconds(Int.random(in: 20...60, using: &random))

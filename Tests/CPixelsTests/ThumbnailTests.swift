@@ -9,11 +9,13 @@ struct ThumbnailTests {
   }
 
   private static func image(_ width: Int, _ height: Int, alpha: Bool) -> [UInt8] {
-    (0..<height).flatMap { y in
-      (0..<width).flatMap { x in
-        [UInt8(x * 37 % 256), UInt8((x * y * 11) % 256), UInt8((y * 53 + x) % 256), alpha ? UInt8(y * 29 % 256) : 255]
+    var rgba: [UInt8] = []
+    for y in 0..<height {
+      for x in 0..<width {
+        rgba += [x * 37, x * y * 11, y * 53 + x, alpha ? y * 29 : 255].map { UInt8($0 % 256) }
       }
     }
+    return rgba
   }
 
   @Test("waves are cosines", arguments: [1, 2, 9, 52, 100])

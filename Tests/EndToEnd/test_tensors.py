@@ -43,7 +43,7 @@ def by_pillow(image: bytes, kernel: str, size=(224, 224)) -> np.ndarray:
 @pytest.mark.parametrize("kernel", KERNELS)
 @pytest.mark.parametrize("name", PHOTOS)
 def test_exact_tensors_equal_those_of_pillow(client, name, kernel):
-    for size in [(224, 224), (61, 97)]:
+    for size in [(224, 224), (64, 96)]:  # no place lies between two pixels, where NEAREST and BOX have a choice
         header, data, _ = parts(client, fixture_bytes(name), **exact(kernel, size))
         assert list(header.tensor.shape) == [size[1], size[0], 3] and header.format == "raw"
         result = np.frombuffer(data, np.uint8).reshape(header.tensor.shape)
@@ -51,7 +51,7 @@ def test_exact_tensors_equal_those_of_pillow(client, name, kernel):
         assert difference.max() <= 1, f"{difference.max()} of {name}"
 
 
-@pytest.mark.parametrize("dtype, element, tolerance", [("<f4", "F32", 3e-6), ("<f2", "F16", 1.2e-3)])
+@pytest.mark.parametrize("dtype, element, tolerance", [("<f4", "F32", 1e-6), ("<f2", "F16", 5e-4)])
 def test_normalized_tensors_equal_those_of_numpy(client, dtype, element, tolerance):
     image = fixture_bytes("photo-420.jpg")
     pixels = parts(client, image, **exact("BICUBIC"))[1]
@@ -66,8 +66,8 @@ def test_normalized_tensors_equal_those_of_numpy(client, dtype, element, toleran
         header, data, report = parts(client, image, **exact("BICUBIC"), tensor={**tensor, **options})
         assert list(header.tensor.shape) == [3, 224, 224] and report.output.tensor == header.tensor
         result = np.frombuffer(data, dtype).reshape(header.tensor.shape)
-        scale = max(1, np.abs(expected).max() / 4)
-        assert np.abs(result - expected.transpose(2, 0, 1)).max() <= tolerance * scale, options
+        difference = np.abs(result.astype(float) - expected.transpose(2, 0, 1)).max()
+        assert difference <= tolerance * max(1, np.abs(expected).max()), options
 
 
 def test_gray_tensors_are_those_of_pillow(client):
@@ -100,7 +100,7 @@ def test_what_a_tensor_cannot_do_is_refused(client):
 
 @pytest.fixture(scope="module")
 def isolated():
-    worker = Worker("--isolation", "process", "--helpers", "1")
+    worker = Worker("--isolation", "process")
     yield worker
     assert worker.stop() == 0, "".join(worker.log)
 
@@ -114,7 +114,8 @@ def test_tensors_of_helpers_and_of_the_cache_are_the_same(isolated, client):
     expected = parts(client, fixture_bytes("photo-420.jpg"), **fields)
     for is_hit in [False, True]:
         header, data, report = parts(other, fixture_bytes("photo-420.jpg"), **fields)
-        assert data == expected[1] and header.tensor == expected[0].tensor and report.output.tensor == header.tensor
+        assert data == expected[1] and report.output.tensor == header.tensor
+        assert str(header.tensor) == str(expected[0].tensor)  # of another client, whose messages never equal
         assert report.cache_hit == is_hit
 
 

@@ -89,19 +89,19 @@ struct BoundsTests {
     #expect(try window(.east, Point(x: 0, y: 0)) == Window(x: 0, y: 0, width: 200, height: 200))
   }
 
-  @Test(
-    "a result is extended to an aspect ratio within its bounds",
-    arguments: [
-      ([400, 200], [0, 0], 1.0, "400x200 in 400x400"),
-      ([200, 400], [0, 0], 1.0, "200x400 in 400x400"),
-      ([400, 300], [0, 0], 16.0 / 9, "400x300 in 533x300"),
-      ([400, 200], [100, 0], 1.0, "100x50 in 100x100"),
-      ([200, 400], [100, 0], 1.0, "50x100 in 100x100"),
-      ([400, 600], [800, 600], 2.0, "267x400 in 800x400"),
-      ([400, 600], [0, 300], 2.0, "200x300 in 600x300"),
-      ([50, 20], [800, 600], 2.0, "50x20 in 50x25"),
-      ([400, 200], [100, 50], 2.0, "100x50 in 100x50"),
-    ])
+  private static let extensions: [([Int], [Int], Double, String)] = [
+    ([400, 200], [0, 0], 1.0, "400x200 in 400x400"),
+    ([200, 400], [0, 0], 1.0, "200x400 in 400x400"),
+    ([400, 300], [0, 0], 16.0 / 9, "400x300 in 533x300"),
+    ([400, 200], [100, 0], 1.0, "100x50 in 100x100"),
+    ([200, 400], [100, 0], 1.0, "50x100 in 100x100"),
+    ([400, 600], [800, 600], 2.0, "267x400 in 800x400"),
+    ([400, 600], [0, 300], 2.0, "200x300 in 600x300"),
+    ([50, 20], [800, 600], 2.0, "50x20 in 50x25"),
+    ([400, 200], [100, 50], 2.0, "100x50 in 100x50"),
+  ]
+
+  @Test("a result is extended to an aspect ratio within its bounds", arguments: extensions)
   func extended(image: [Int], bounds: [Int], ratio: Double, expected: String) throws {
     func bound(_ value: Int) -> Int? { value == 0 ? nil : value }
     let configuration = ProcessingConfiguration(

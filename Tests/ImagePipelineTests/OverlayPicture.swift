@@ -27,10 +27,14 @@ struct OverlayPicture {
   }
 
   init(decoding bytes: [UInt8]) throws {
-    let pixels = try Pixels.decode(bytes, returnsRGB: true)
-    self.init(
-      width: pixels.layout[0].width, height: pixels.layout[0].height, channels: pixels.format.channelCount,
-      samples: pixels.planes[0])
+    let pixels = try Pixels.decode(bytes)
+    let (width, height) = (pixels.layout[0].width, pixels.layout[0].height)
+    guard pixels.format == .ycc8 else {
+      self.init(width: width, height: height, channels: pixels.format.channelCount, samples: pixels.planes[0])
+      return
+    }
+    let colors = (0..<width * height).flatMap { pixels.color(x: $0 % width, y: $0 / width) }
+    self.init(width: width, height: height, channels: 3, samples: colors.map { UInt8($0.rounded()) })
   }
 
   var png: [UInt8] {

@@ -106,7 +106,7 @@ struct TrimTests {
     #expect(try crop(Trim(isEqualHorizontally: true)) == PixelRect(x: 20, y: 40, width: 210, height: 200))
     #expect(try crop(Trim(isEqualVertically: true)) == PixelRect(x: 20, y: 40, width: 200, height: 210))
     #expect(
-      try crop(Trim(isEqualHorizontally: true)) { $0.rotation = 90 } == PixelRect(x: 50, y: 20, width: 200, height: 200)
+      try crop(Trim(isEqualHorizontally: true)) { $0.rotation = 90 } == PixelRect(x: 40, y: 20, width: 210, height: 200)
     )
     #expect(
       try crop(Trim(color: Color(red: 90, green: 90, blue: 90))) == PixelRect(x: 20, y: 40, width: 200, height: 200))
@@ -136,7 +136,6 @@ struct TrimTests {
         cropping.crop = Crop(
           x: Double(found.x), y: Double(found.y), width: Double(found.width), height: Double(found.height))
         #expect(try process(file, cropping).bytes == bytes)
-        #expect(report.inputByteCount == UInt64(file.count))
         for count in [1, 1000] { #expect(try process(file, trimming, windowByteCount: count).bytes == bytes) }
       }
     }
@@ -155,7 +154,8 @@ struct TrimTests {
   @Test("decodes every format to its end twice, and charges what it stores", arguments: Fixture.names)
   func fixtures(name: String) throws {
     let bytes = Fixture.bytes(name)
-    let configuration = ProcessingConfiguration(maxWidth: 100, preferredFormat: .png, trim: Trim(threshold: 30))
+    let configuration = ProcessingConfiguration(
+      maxWidth: 100, preferredFormat: .png, alwaysEncode: true, trim: Trim(threshold: 30))
     var reader = ImageReader(limits: ImageLimits())
     reader.configurations = [configuration]
     #expect(try reader.push(bytes.span.bytes, isLast: true).isComplete)
@@ -174,7 +174,7 @@ struct TrimTests {
   @Test("is of each rendition by itself")
   func renditions() throws {
     let configurations = [
-      Self.configuration(), ProcessingConfiguration(preferredFormat: .png),
+      Self.configuration(), ProcessingConfiguration(preferredFormat: .png, alwaysEncode: true),
       Self.configuration(Trim(isEqualVertically: true)),
     ]
     let results = try process(Self.framed, configurations, windowByteCount: 1000).results.map { try $0.get() }

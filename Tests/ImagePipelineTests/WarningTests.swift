@@ -51,6 +51,7 @@ struct WarningTests {
     let plain: [Warning] = [
       .brokenEXIF, .firstImageOnly, .repairedDamage, .damagedWithoutLoss, .lateOrientation, .missingEnd, .truncated,
       .unusableProfile, .ignoredScaleFactor, .uncheckedDamage, .ignoredNeverLarger, .removedCredentials,
+      .ignoredTrim,
     ]
     let reported = plain.map(\.reported)
     #expect(reported.allSatisfy { $0.parameters.isEmpty && !$0.message.isEmpty })

@@ -129,7 +129,7 @@ struct ConfigurationOptionsTests {
       (["--background", "white"], ["--background is \"white\"", "#rrggbb"]),
       (["--background", "#12345g"], ["--background", "#rrggbb"]),
       (["--gravity", "up"], ["--gravity is \"up\"", "top-left"]),
-      (["--format", "bmp"], ["--format is \"bmp\"", "original, jpeg, png, webp, avif, gif, jxl or auto"]),
+      (["--format", "bmp"], ["--format is \"bmp\"", "original, jpeg, png, webp, avif, gif, jxl, auto"]),
       (["--resize-mode", "crop"], ["--resize-mode is \"crop\"", "fit, fill or stretch"]),
       (["--rotation", "45"], ["--rotation is 45", "0, 90, 180 or 270"]),
       (["--metadata", "all"], ["--metadata is \"all\"", "strip, keep-copyright, keep-all or selected"]),

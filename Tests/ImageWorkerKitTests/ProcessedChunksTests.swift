@@ -44,7 +44,7 @@ struct ProcessedChunksTests {
 
   @Test(
     "the chunks of the result are those of the engine, whatever the chunks of the image",
-    arguments: ["photo-420.jpg", "photo.png", "photo.webp", "photo.psd"], [1, 500, 1 << 20])
+    arguments: ["photo-420.jpg", "photo.png", "photo.webp", "photo.psd"], [17, 500, 1 << 20])
   func results(file: String, byteCount: Int) async throws {
     let image = Fixture.bytes(file)
     let processor = ImageProcessor()
@@ -60,7 +60,7 @@ struct ProcessedChunksTests {
       }
       #expect(bytes == expected)
     }
-    #expect(result.report?.outputByteCount == UInt64(expected.count) && result.report?.output.width == 80)
+    #expect(result.report?.outputByteCount == UInt64(expected.count) && result.report?.output.format == "jpeg")
     #expect(processor.memory.used == 0 && processor.memory.buffered == 0)
   }
 

@@ -89,7 +89,7 @@ struct ConfigurationFieldsTests {
 
   private static func parse(_ root: [String: Any]) throws -> Imageworker_V1_ProcessingConfiguration {
     var root = root
-    for name in ["filters", "regions"] { if let element = root[name] { root[name] = [element] } }
+    for name in ["filters", "regions", "overlays"] { if let element = root[name] { root[name] = [element] } }
     return try Imageworker_V1_ProcessingConfiguration(
       jsonUTF8Data: try JSONSerialization.data(withJSONObject: root))
   }

@@ -117,7 +117,12 @@ struct PresetFileTests {
     case .message:
       "{"
         + schema.message(field.typeName).field
-        .map { "\($0.name): \($0.name == "name" ? "sepia" : sample($0, schema: schema))" }
+        // The scale of an overlay excludes its width and height.
+        .filter { !(field.name == "overlays" && $0.name == "scale") }
+        .map { field in
+          let value = field.name == "name" ? "sepia" : sample(field, schema: schema)
+          return "\(field.name): \(field.label == .repeated && !schema.isMap(field) ? "[\(value)]" : value)"
+        }
         .joined(separator: ", ") + "}"
     case .enum: schema.choices(of: field.typeName)[0].name
     case .bool: "true"

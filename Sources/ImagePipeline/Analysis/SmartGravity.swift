@@ -66,8 +66,9 @@ extension SaliencyMap {
     return isReversed ? sums.reversed() : sums
   }
 
-  /// Returns the weight of a window by the fraction of the image at which its center is: 1024 in the middle, 0 at the edges.
-  private static func weight(ofCenter center: Double) -> Int { 1024 - Int(4096 * (center - 0.5) * (center - 0.5)) }
+  /// Returns the weight of a window by the fraction of the image at which its center is: 1024 in the middle, and up to a
+  /// quarter less at the edges.
+  private static func weight(ofCenter center: Double) -> Int { 1024 - Int(1024 * (center - 0.5) * (center - 0.5)) }
 
   /// Returns the weighted sum of a profile between two fractions of its length.
   private static func score(_ profile: [Int], from start: Double, to end: Double) -> Int {

@@ -176,6 +176,7 @@ extension ProcessingConfiguration: FieldRecord {
       option: OptionText(
         "facts",
         "Report hashes, placeholders, colors and further facts of the image. Default: false.")),
+    Field(
       "overlays", \.overlays,
       option: OptionText(
         "overlay", "overlay",

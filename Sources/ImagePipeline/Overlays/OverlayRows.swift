@@ -49,7 +49,8 @@ struct OverlayRows: ~Copyable {
     var rows = OverlayRows(plan)
     let context = StageContext(
       budget: budget, allowance: allowance, clock: StageClock(tracing: target), gauge: OutputGauge(),
-      received: ReceivedBytes(), conversions: decode.conversions, overlays: [])
+      received: ReceivedBytes(), conversions: decode.conversions, facts: FactsCollector(),
+      overlays: [])
     var layout = decode.layout
     _ = try rows.stages.start(&layout, context)
     let (width, height) = (drawing.size.width, drawing.size.height)

@@ -9,6 +9,7 @@ extension ImageReader {
   /// - Parameters:
   ///   - error: The error of the reader.
   ///   - bytes: The beginning of the file.
+  /// - Returns: The error, which names the missing bytes if the format indicates them.
   package static func incomplete(_ error: PipelineError, _ bytes: RawSpan) -> PipelineError {
     guard let missing = missingByteCount(bytes), missing > 0 else { return error }
     var error = error

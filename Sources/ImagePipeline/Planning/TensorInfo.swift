@@ -79,7 +79,9 @@ extension TensorInfo {
       let box = try ["x", "y", "width", "height"].map { (name) throws(FieldError) in
         try content.has(name) ? Int(content[name], field: name) : 0
       }
-      guard shape.count == 3, (shape + box).allSatisfy({ $0 <= Self.maxSide }) else { return nil }
+      guard shape.count == 3, (shape + box).allSatisfy({ $0 <= Self.maxSide }),
+        (shape + box.dropFirst(2)).allSatisfy({ $0 > 0 })
+      else { return nil }
       let sides = layout == .hwc ? shape[0...1] : shape[1...2]
       self.init(
         element: try TensorOptions.ElementType(fields["element_type"], field: "element_type"), layout: layout,

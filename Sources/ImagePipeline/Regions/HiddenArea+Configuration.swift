@@ -81,7 +81,7 @@ private struct Margin {
     case .webp, .avif, .heic, .jxl, .tiff, .jpeg2000:
       // Filters that smooth the edges of blocks reach so far.
       (pixelCount, across, down) = (8, 1, 1)
-    case .png, .gif, .bmp, .tga, .psd, .pnm, .hdr, .ico, .qoi: (pixelCount, across, down) = (1, 1, 1)
+    case .png, .gif, .bmp, .tga, .psd, .pnm, .hdr, .ico, .qoi, .raw: (pixelCount, across, down) = (1, 1, 1)
     }
   }
 

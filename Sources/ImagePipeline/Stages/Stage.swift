@@ -87,7 +87,7 @@ struct StageContext {
   /// The conversions of the image's colors; empty if there is nothing to convert.
   let conversions: [ConversionKey: ColorConversion]
   /// Receives the facts of the image.
-  let facts: FactsCollector
+  var facts = FactsCollector()
   /// The pixels of each overlay of the plan.
   let overlays: [OverlayPixels]
 

@@ -46,7 +46,7 @@ package final class ImageServer {
   }
 
   /// Adds an image that overlays name; must be called before the image is planned.
-  func add(_ image: AuxiliaryImage) { auxiliary.add(image) }
+  package func add(_ image: AuxiliaryImage) { auxiliary.add(image) }
 
   /// Serves a request.
   /// - Parameters:

@@ -18,7 +18,7 @@ package struct LoadReport: Equatable, Sendable {
   /// The name of the call's cost among the named metrics.
   static let costName = "image_seconds"
 
-  /// The serialized message; 69 bytes at most.
+  /// The serialized message; 62 bytes at most.
   var bytes: [UInt8] {
     var writer = WireWriter()
     writer.fixed64(1, utilization.bitPattern)

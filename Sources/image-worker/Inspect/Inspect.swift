@@ -34,7 +34,7 @@ struct Inspect: AsyncParsableCommand {
     var facts: ImageFacts?
     let auxiliary = try OverlaySource.images(for: [configuration], directory: preset.overlays)
     do {
-      let source = try ImageFile(argument: file).with(auxiliary)
+      let source = ImageFile(argument: file).with(auxiliary)
       image = try source.plan(.results([configuration]), countsFrames: true)
       if configuration.facts ?? false {
         facts = try source.process(.results([configuration.forFactsAlone])) { _, _ in }.first?.get().facts

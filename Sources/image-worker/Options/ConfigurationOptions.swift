@@ -78,7 +78,7 @@ enum ConfigurationTable {
       var elements: [FieldValue] = []
       for text in texts {
         let value = try field.value(of: text)
-        if case .list(let parts) = value { elements += parts } else { elements.append(value) }
+        if field.kind == .list, case .list(let parts) = value { elements += parts } else { elements.append(value) }
       }
       guard let last = elements.last else { continue }
       set(field.kind == .list ? .list(elements) : last, at: field.path[...], in: &root)

@@ -54,11 +54,11 @@ struct LoadMeterTests {
     #expect(meter.report.callsPerSecond <= 10)
   }
 
-  @Test("a report has at most 69 bytes")
+  @Test("a report has at most 62 bytes")
   func byteCount() {
     var report = LoadReport(
       utilization: 0.7, memoryUtilization: 0.3, callsPerSecond: 12.5, failedCallsPerSecond: 0.5, callCost: 0.004)
-    #expect(report.bytes.count == 69)
+    #expect(report.bytes.count == 62)
     report = LoadReport(utilization: 0, memoryUtilization: 0, callsPerSecond: 0, failedCallsPerSecond: 0)
     #expect(report.bytes.isEmpty)
   }
