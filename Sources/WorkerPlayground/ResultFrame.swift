@@ -102,14 +102,17 @@ struct PlaygroundError: Encodable {
 
   /// The error of a call.
   init(_ error: any Error) {
-    switch error {
-    case let error as GoogleRPCStatus:
-      self.init(code: "\(error.code)", message: error.message)
-      let info = error.details.lazy.compactMap(\.errorInfo).first
+    // One with a delay is an `RPCError`, which contains the status.
+    let rpcError = error as? RPCError
+    if let status = error as? GoogleRPCStatus ?? rpcError.flatMap({ try? $0.unpackGoogleRPCStatus() }) {
+      self.init(code: "\(status.code)", message: status.message)
+      let info = status.details.lazy.compactMap(\.errorInfo).first
       reason = info?.reason ?? ""
       field = info?.metadata["field"] ?? ""
-    case let error as RPCError: self.init(code: "\(error.code)", message: error.message)
-    default: self.init(code: "internalError", message: "the worker failed; its log contains the cause")
+    } else if let rpcError {
+      self.init(code: "\(rpcError.code)", message: rpcError.message)
+    } else {
+      self.init(code: "internalError", message: "the worker failed; its log contains the cause")
     }
   }
 

@@ -47,8 +47,10 @@ enum WireError {
   static func status(any error: any Error) -> any Error {
     if let error = error as? RPCError { return error }
     let status = status(any: error, configurationPath: "configuration")
+    let delay = status.details.lazy.compactMap(\.retryInfo?.delay).first
+    guard status.code == .internalError || delay != nil else { return status }
     var metadata = status.rpcErrorMetadata
-    if let delay = status.details.lazy.compactMap(\.retryInfo?.delay).first {
+    if let delay {
       metadata.addString(String(Int64(delay / .milliseconds(1))), forKey: "grpc-retry-pushback-ms")
     }
     let cause = status.code == .internalError ? error : nil
