@@ -35,9 +35,9 @@ package struct TensorOptions: Sendable, Hashable {
   package var normalization: Normalization?
   /// The factor of samples.
   package var scale: Double?
-  /// What is subtracted from scaled samples.
+  /// The value that is subtracted from scaled samples.
   package var mean: ChannelValues?
-  /// What the difference is divided by.
+  /// The divisor of the difference.
   package var standardDeviation: ChannelValues?
 
   package init(

@@ -107,7 +107,7 @@ package final class CellSource {
   }
 
   private func add(_ rows: Strip.Rows, to grid: CellGrid) {
-    // One row of every fourth row of cells tells enough.
+    // One row of every fourth row of cells is enough.
     let isTallied = grid.isAtStart && (grid.down.side == 1 || grid.index.isMultiple(of: 4))
     var colors = rows
     var cells = rows

@@ -24,7 +24,7 @@ from pathlib import Path
 FIGURES = Path(__file__).with_name("figures.json")
 TOLERANCE = 0.05
 # Thousands of instructions by which counts of the same program can differ, as it reads clocks.
-NOISE = 40
+NOISE = 20
 # The difference of these two counts of images leaves out the start of the process, whose count varies by a million.
 IMAGES = (1, 33)
 # The libraries that do the work of some jobs, by the start of their names.

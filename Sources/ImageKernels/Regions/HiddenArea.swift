@@ -4,7 +4,7 @@ internal import ImageCodecs
 ///
 /// All coordinates are those of the stored image at its full size, whatever the scale of the rows is.
 package struct HiddenArea: Sendable, Hashable {
-  /// What an area shows instead of its pixels.
+  /// The content of an area in place of its pixels.
   package enum Effect: Sendable, Hashable {
     /// A color with 8 bits per channel: red, green and blue.
     case fill(red: UInt8, green: UInt8, blue: UInt8)
@@ -50,7 +50,7 @@ package struct HiddenArea: Sendable, Hashable {
   package let ellipse: Ellipse?
   /// The size of the blocks of the image's format, to whose edges the area is extended; 1 for none.
   package let grid: Grid
-  /// What the area shows instead of its pixels.
+  /// The content of the area in place of its pixels.
   package let effect: Effect
 
   package init(

@@ -1,7 +1,7 @@
 internal import ImageCodecs
 internal import ImageKernels
 
-/// What the pixels of an image must be searched for before its results can be planned.
+/// A search of an image's pixels that its results need before they can be planned.
 struct TrimSearch: Sendable, Hashable {
   let trim: Trim
   /// The part of the stored image to search.
