@@ -15,7 +15,7 @@ struct CallTests {
   @Test("an image is bytes, a file or a stream of any size", arguments: [1, 1 << 20, (1 << 20) + 1, 3 << 20])
   func sources(byteCount: Int) async throws {
     let image = Data((0..<byteCount).map { UInt8(truncatingIfNeeded: $0 &* 31) })
-    let path = FileManager.default.temporaryDirectory.appending(path: "client-\(byteCount)").path
+    let path = FileManager.default.temporaryDirectory.appending(path: "client-\(UUID())").path
     try image.write(to: URL(filePath: path))
     defer { try? FileManager.default.removeItem(atPath: path) }
     let parts = AsyncStream<Data> { continuation in

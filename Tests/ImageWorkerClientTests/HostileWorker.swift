@@ -18,10 +18,10 @@ final class HostileWorker: Imageworker_V1_ImageWorkerService.ServiceProtocol {
   private static let info = Imageworker_V1_ImageInfo.with { $0.format = "jpeg" }
 
   private let attack: Attack
-  private let sent = Mutex(0)
+  private let attacks = Mutex(0)
 
-  /// The bytes of results that were sent.
-  var sentByteCount: Int { sent.withLock { $0 } }
+  /// The number of calls that it attacks: 0 when the client has ended all of them.
+  var attackCount: Int { attacks.withLock { $0 } }
 
   private init(_ attack: Attack) { self.attack = attack }
 
@@ -63,6 +63,8 @@ final class HostileWorker: Imageworker_V1_ImageWorkerService.ServiceProtocol {
   private func attack(
     _ id: String, _ context: ServerContext, write: (Imageworker_V1_ProcessImageResponse) async throws -> Void
   ) async throws {
+    attacks.withLock { $0 += 1 }
+    defer { attacks.withLock { $0 -= 1 } }
     try await write(.with { ($0.header, $0.renditionID) = (Self.info, id) })
     var count = 0
     while !context.cancellation.isCancelled {
@@ -74,7 +76,6 @@ final class HostileWorker: Imageworker_V1_ImageWorkerService.ServiceProtocol {
         continue
       }
       try await write(part)
-      sent.withLock { $0 += part.chunk.count }
     }
   }
 

