@@ -226,7 +226,7 @@ let targets: [Target] = [
   // The ordered stages, plans, presets, geometry and the memory of one image.
   .target(
     name: "ImagePipeline",
-    dependencies: ["Fields", "ImageCodecs", "ImageKernels", "WorkThreads", serviceContext, tracing],
+    dependencies: ["Fields", "ImageCodecs", "ImageKernels", "WorkThreads", "LibC", serviceContext, tracing],
     swiftSettings: strictSwift + [.strictMemorySafety()]),
   // The threads that images are worked on, their clocks, and how tasks wait.
   .target(name: "WorkThreads", dependencies: ["LibC"], swiftSettings: strictSwift),

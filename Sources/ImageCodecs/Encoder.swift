@@ -66,6 +66,13 @@ package struct Encoder: ~Copyable {
     try interruptibly(mayContinue, ccodecs_encoder_end_frame)
   }
 
+  /// Lets the last frame, which has ended, last longer instead of encoding the frame that follows.
+  /// - Returns: Whether it does; not if one of them lasts at most 10 ms, which viewers show for longer.
+  package mutating func extendFrame(by frame: ImageFrame) -> Bool {
+    var frame = frame.handle
+    return ccodecs_encoder_extend_frame(handle, &frame)
+  }
+
   /// Completes the image, and its frame if that was not ended; call it after all rows have been written.
   /// - Parameter mayContinue: As for `endFrame`.
   /// - Throws: `interrupted` if `mayContinue` returned false.

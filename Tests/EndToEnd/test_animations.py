@@ -241,6 +241,19 @@ def test_frames_that_do_not_exist_and_fields_that_do_not_fit(client):
     assert error.code() == grpc.StatusCode.FAILED_PRECONDITION and "max_bytes" in error.details()
 
 
+def test_frames_are_left_out_where_a_limit_requires_it(client):
+    image = moving(60, 60, 24)
+    options = {"max_frames": 0, "preferred_format": PNG}
+    limit = parts(client.process(image, **options))[-1][1].report.output_bytes * 3 // 4
+    error = refused(client, image, **options, max_bytes=limit)
+    assert error.code() == grpc.StatusCode.FAILED_PRECONDITION
+    responses = parts(client.process(image, **options, max_bytes=limit, allow_lower_frame_rate=True))
+    report, data = responses[-1][1].report, b"".join(part.chunk for _, part in responses)
+    frames = frames_of(data)
+    assert len(data) <= limit and report.output.frame_count == len(frames)
+    assert len(frames) in (12, 8, 6) and {duration for _, duration in frames} == {40 * 24 / len(frames)}
+
+
 def test_a_still_format_gets_one_frame_with_a_warning_and_a_preview_too(client):
     image = moving(60, 60, 3)
     report = parts(client.process(image, max_frames=0, preferred_format=JPEG))[-1][1].report

@@ -1,6 +1,9 @@
 """Tests of hidden regions over gRPC: results of images that differ only in a region are the same."""
 
 import io
+import json
+import os
+import subprocess
 
 import grpc
 import numpy as np
@@ -51,6 +54,17 @@ def test_results_and_previews_show_nothing_of_a_filled_region(client, fields):
     rect = next(part for part in ours if part.HasField("report") and not part.is_preview).report.hidden_regions
     assert [(r.x, r.y, r.width, r.height) for r in rect] == [(59, 39, 102, 92)]
     assert chunks(parts(client, images()[0], **fields)) != chunks(parts(client, images()[1], **fields))
+
+
+def test_commands_print_what_is_hidden(tmp_path, client, worker):
+    image = tmp_path / "image.png"
+    image.write_bytes(images()[0])
+    for place in ([], ["--to", worker.address]):
+        command = [os.environ["IMAGE_WORKER"], "batch", str(image), "--region", "60,40,100x90", "--json",
+                   "--out", str(tmp_path / f"hidden{len(place)}"), *place]
+        lines = subprocess.run(command, capture_output=True, text=True, check=True, cwd=tmp_path).stdout.splitlines()
+        rects = [line["hidden_regions"] for line in map(json.loads, lines) if "hidden_regions" in line]
+        assert rects == [[{"x": 59, "y": 39, "width": 102, "height": 92}]]
 
 
 def test_chunked_uploads_and_renditions_show_nothing_of_it(client):

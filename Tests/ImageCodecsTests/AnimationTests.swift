@@ -129,6 +129,26 @@ struct AnimationTests {
     #expect(bytes.count < (alpha == 255 ? 2 : 5) * noise.count)
   }
 
+  @Test("every hundredth frame is a key frame, which has the whole canvas", arguments: [ImageFormat.webp, .png])
+  func keyFrames(format: ImageFormat) throws {
+    var generator = SeededGenerator(seed: 8)
+    var frame = (0..<30 * 20 * 4).map { $0 % 4 == 3 ? 255 : UInt8.random(in: 0...255, using: &generator) }
+    let frames = (0..<250).map { index in
+      frame[index * 4] &+= 1
+      return frame
+    }
+    let (bytes, count) = try encodedAnimation(
+      frames, durations: frames.map { _ in 5 }, width: 30, height: 20, as: format)
+    let pixels = try Pixels.decode(bytes, frames: (0, 0))
+    #expect(count == 250 && pixels.frameBytes == frames)
+    let wholes = pixels.frames.indices.filter { pixels.frames[$0].width == 30 && pixels.frames[$0].height == 20 }
+    #expect(wholes == [0, 100, 200])
+    if format == .webp {
+      let flags = flags(bytes)
+      #expect(wholes.allSatisfy { flags[$0] == 2 }, "they are not blended")
+    }
+  }
+
   @Test("what a lossy WebP leaves out does not add up", arguments: [90, 50])
   func keptBlocks(quality: Int) throws {
     let (width, height) = (64, 48)

@@ -41,6 +41,65 @@ struct AnimationSizeTests {
     for (ours, theirs) in zip(after.mean, before.mean) { #expect(abs(ours - theirs) < 12) }
   }
 
+  /// A result of frames that each move, with a limit at a percentage of its size where quality alone does not suffice.
+  private func thinned(_ format: OutputFormat, percent: Int) throws -> (before: Pixels, after: Pixels, limit: Int) {
+    let image = Self.noise(frameCount: 24)
+    let smallest = try #require(
+      #expect(throws: PipelineError.self) { try process(image, Self.configuration(format, maxBytes: 300)) }?.limit)
+    let limit = Int(smallest.value) * percent / 100
+    var configuration = Self.configuration(format, maxBytes: limit)
+    #expect(throws: PipelineError.self) { try process(image, configuration) }
+    configuration.allowLowerFrameRate = true
+    let whole = try Pixels.decode(try process(image, Self.configuration(format)).bytes, frames: (0, 0))
+    let (bytes, report) = try process(image, configuration, windowByteCount: 1000)
+    #expect(bytes.count <= limit)
+    let pixels = try Pixels.decode(bytes, frames: (0, 0))
+    #expect(report.output.frameCount == pixels.frames.count)
+    return (whole, pixels, limit)
+  }
+
+  @Test(
+    "frames are left out where quality does not suffice, and the timing stays",
+    arguments: [OutputFormat.webp, .gif, .png], [80, 40, 20])
+  func lowerFrameRate(format: OutputFormat, percent: Int) throws {
+    let (before, after, _) = try thinned(format, percent: percent)
+    #expect(after.frames.count < before.frames.count && after.frames.count >= 3)
+    let total = { (pixels: Pixels) in pixels.frames.reduce(0) { $0 + $1.nanoseconds } }
+    #expect(total(before) == total(after))
+    // Each frame begins when it began before.
+    let begins = { (pixels: Pixels) in
+      pixels.frames.reduce(into: [0 as UInt64]) { $0.append($0.last! + $1.nanoseconds) }
+    }
+    #expect(Set(begins(before)).isSuperset(of: begins(after)))
+    if format == .png { #expect(after.frameBytes.allSatisfy { before.frameBytes.contains($0) }) }
+  }
+
+  @Test("all frames stay where quality suffices, or without a limit", arguments: [OutputFormat.webp, .gif])
+  func sufficientQuality(format: OutputFormat) throws {
+    let size = try process(Self.smooth, Self.configuration(format)).bytes.count
+    for limit in [size * 9 / 10, nil] {
+      var configuration = Self.configuration(format, maxBytes: limit)
+      let expected = try process(Self.smooth, configuration).bytes
+      configuration.allowLowerFrameRate = true
+      #expect(try process(Self.smooth, configuration).bytes == expected)
+    }
+  }
+
+  @Test("frames of at most 10 ms are not left out, as viewers show them for longer")
+  func shortFrames() throws {
+    var generator = SeededGenerator(seed: 6)
+    let frames = (0..<12).map { _ in
+      var frame = GIFFrame(
+        width: 64, height: 48, indices: (0..<64 * 48).map { _ in UInt8.random(in: 0...7, using: &generator) })
+      frame.delay = 1
+      return frame
+    }
+    let image = GIFAnimation(width: 64, height: 48, frames: frames).bytes
+    var configuration = Self.configuration(.png, maxBytes: 10_000)
+    configuration.allowLowerFrameRate = true
+    #expect(throws: PipelineError.self) { try process(image, configuration) }
+  }
+
   @Test("a limit that holds from the start changes nothing", arguments: [OutputFormat.webp, .gif, .png])
   func loose(format: OutputFormat) throws {
     let whole = try process(Self.smooth, Self.configuration(format))
@@ -62,7 +121,7 @@ struct AnimationSizeTests {
     if !spills { limits.spill = nil }
     let size = try process(Self.smooth, Self.configuration(format)).bytes.count
     var configuration = Self.configuration(format, maxBytes: size / 2)
-    configuration.neverLarger = true
+    (configuration.neverLarger, configuration.allowLowerFrameRate) = (true, true)
     var reader = ImageReader(limits: limits)
     _ = try reader.push(Self.smooth.span.bytes, isLast: true)
     let plan = try reader.plan(configuration)

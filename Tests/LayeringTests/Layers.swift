@@ -93,8 +93,8 @@ extension Layer {
       name: "Admission", modules: ["ImagePipeline", "WorkThreads"],
       foreign: ["Synchronization"], maxPointerLineCount: 0),
     Layer(
-      name: "ImagePipeline", modules: ["ImageCodecs", "ImageKernels", "Fields", "WorkThreads"],
-      foreign: libc.union(["ServiceContextModule", "Synchronization", "Tracing"]),
+      name: "ImagePipeline", modules: ["ImageCodecs", "ImageKernels", "Fields", "WorkThreads", "LibC"],
+      foreign: ["ServiceContextModule", "Synchronization", "Tracing"],
       maxPointerLineCount: 0),
     Layer(name: "WorkerIsolation", modules: ["LibC", "CSandbox"], foreign: ["Synchronization"]),
     Layer(name: "ImageKernels", modules: ["ImageCodecs", "CPixels"], foreign: ["Synchronization"]),

@@ -4,6 +4,8 @@
 
 /// The compressed bytes of an animation that stay in memory if there is a spill directory.
 static const uint64_t most_spooled = 1 << 20;
+/// The frames from one key frame to the next, at most.
+static const uint32_t key_distance = 100;
 /// The maximum number of compressed bytes without a spill directory.
 static const uint64_t most_unspilled = 32 << 20;
 
@@ -77,7 +79,12 @@ ccodecs_rectangle ccodecs_canvases_changes(const ccodecs_canvases *canvases, con
   return (ccodecs_rectangle){.left = left, .top = top, .width = right - left, .height = bottom - top};
 }
 
-void ccodecs_canvases_advance(ccodecs_canvases *canvases) {
+bool ccodecs_canvases_need_key(const ccodecs_canvases *canvases) {
+  return canvases->dependent + 1 >= key_distance;
+}
+
+void ccodecs_canvases_advance(ccodecs_canvases *canvases, bool is_key) {
+  canvases->dependent = is_key ? 0 : canvases->dependent + 1;
   uint8_t *previous = canvases->previous;
   canvases->previous = canvases->current;
   canvases->current = previous;
@@ -94,9 +101,15 @@ static bool is_shown_as_stored(const ccodecs_frame *frame) {
   return (uint64_t)frame->duration * 100 > frame->duration_divisor;
 }
 
-bool ccodecs_frame_can_extend(const ccodecs_frame *frame, const ccodecs_frame *next) {
-  return frame->duration_divisor == next->duration_divisor && is_shown_as_stored(frame) && is_shown_as_stored(next) &&
-         next->duration <= UINT32_MAX - frame->duration;
+bool ccodecs_encoder_extend_frame(ccodecs_encoder *encoder, const ccodecs_frame *frame) {
+  ccodecs_frame *last = &encoder->pending;
+  const bool can_extend = encoder->has_pending && !encoder->is_in_frame && !encoder->is_finished &&
+                          last->duration_divisor == frame->duration_divisor && is_shown_as_stored(last) &&
+                          is_shown_as_stored(frame) && frame->duration <= UINT32_MAX - last->duration;
+  if (can_extend) {
+    last->duration += frame->duration;
+  }
+  return can_extend;
 }
 
 static ccodecs_status no_room(ccodecs_encoder *encoder) {

@@ -24,7 +24,8 @@ typedef struct ccodecs_canvases {
   uint8_t *previous; ///< The frame before it.
   size_t pixel_bytes;
   size_t row_bytes;
-  uint32_t written; ///< Rows of `current`.
+  uint32_t written;   ///< Rows of `current`.
+  uint32_t dependent; ///< Frames since the last key frame.
 } ccodecs_canvases;
 
 /// Returns the bytes that the canvases of an animation charge.
@@ -43,14 +44,14 @@ void ccodecs_canvases_write(ccodecs_canvases *canvases, const ccodecs_rows *rows
 /// its width is 0 if there is none.
 ccodecs_rectangle ccodecs_canvases_changes(const ccodecs_canvases *canvases, const ccodecs_encode_options *options);
 
-/// Makes the current frame the previous one.
-void ccodecs_canvases_advance(ccodecs_canvases *canvases);
+/// Returns whether the current frame is a key frame: it has the whole canvas, so that a viewer that seeks begins there.
+bool ccodecs_canvases_need_key(const ccodecs_canvases *canvases);
+
+/// Makes the current frame the previous one. `is_key` says whether it was stored as a key frame.
+void ccodecs_canvases_advance(ccodecs_canvases *canvases, bool is_key);
 
 /// Frees the canvases and refunds the budget.
 void ccodecs_canvases_destroy(ccodecs_canvases *canvases, ccodecs_budget *budget);
-
-/// Returns whether `next`, which looks like `frame`, only makes `frame` last longer.
-bool ccodecs_frame_can_extend(const ccodecs_frame *frame, const ccodecs_frame *next);
 
 /// Begins to spool the result: ccodecs_encoder_read returns nothing before ccodecs_encoder_end_spool.
 void ccodecs_encoder_begin_spool(ccodecs_encoder *encoder);

@@ -32,6 +32,8 @@ struct ccodecs_encoder {
   uint32_t rows_left[CCODECS_MAX_PLANES]; ///< Rows of each plane of the frame that are not yet written.
   ccodecs_frame frame;                    ///< The frame that began last.
   uint32_t frame_count;                   ///< Number of frames that began.
+  ccodecs_frame pending;                  ///< Of an animation: the compressed frame that may last longer.
+  bool has_pending;
   bool is_in_frame;
   uint32_t stored_frames; ///< Frames of an animation that the result contains so far.
   bool is_finished;

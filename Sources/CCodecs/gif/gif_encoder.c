@@ -40,12 +40,10 @@ typedef struct gif_encoder {
   uint8_t *kept;                  ///< A row of the transparent index.
   gif_lzw lzw;
   ccodecs_bytes compressed; ///< The pending frame, from its descriptor on.
-  ccodecs_frame pending;
-  bool has_pending;
-  bool has_begun;      ///< The header was written.
-  uint8_t disposal;    ///< Of the pending frame.
-  int32_t transparent; ///< The transparent index of the pending frame; -1 for none.
-  double excess;       ///< Hundredths of a second by which the frames so far are too short in the file.
+  bool has_begun;           ///< The header was written.
+  uint8_t disposal;         ///< Of the pending frame.
+  int32_t transparent;      ///< The transparent index of the pending frame; -1 for none.
+  double excess;            ///< Hundredths of a second by which the frames so far are too short in the file.
 } gif_encoder;
 
 // MARK: Palettes
@@ -82,7 +80,7 @@ static ccodecs_status choose_palette(gif_encoder *e) {
   ccodecs_status status =
       ccodecs_palette_build(e->histogram, colors == 0 ? CCODECS_PALETTE_MAX_COLORS : colors, &e->palette);
   status = status == CCODECS_OK ? ccodecs_palette_error(e->histogram, &e->palette, &e->palette_error) : status;
-  e->is_global = !e->has_pending && !e->has_begun;
+  e->is_global = !e->base.has_pending && !e->has_begun;
   if (e->is_global) {
     e->first_palette = e->palette;
   }
@@ -173,7 +171,7 @@ static ccodecs_status compress_part(
 /// Writes what precedes the frames. Source: GIF89a, and Netscape's application extension.
 static bool write_beginning(gif_encoder *e, bool is_animation) {
   const ccodecs_encode_options *options = &e->base.options;
-  const uint32_t plays = e->pending.play_count;
+  const uint32_t plays = e->base.pending.play_count;
   uint8_t screen[13] = {'G', 'I', 'F', '8', '9', 'a'};
   ccodecs_put_le16(screen + 6, options->width);
   ccodecs_put_le16(screen + 8, options->height);
@@ -189,7 +187,7 @@ static bool write_beginning(gif_encoder *e, bool is_animation) {
 /// Returns the duration of the pending frame in hundredths of a second, rounded so that the errors of all frames do not
 /// add up.
 static uint64_t pending_delay(gif_encoder *e) {
-  const ccodecs_frame *frame = &e->pending;
+  const ccodecs_frame *frame = &e->base.pending;
   if (frame->duration_divisor == 0) {
     return 0;
   }
@@ -217,7 +215,7 @@ static ccodecs_status flush_pending(gif_encoder *e, bool is_animation) {
       return CCODECS_NO_MEMORY;
     }
   } while (left > 0);
-  e->has_pending = false;
+  e->base.has_pending = false;
   return CCODECS_OK;
 }
 
@@ -280,10 +278,9 @@ static ccodecs_status end_frame(ccodecs_encoder *base) {
   gif_encoder *e = (gif_encoder *)base;
   const ccodecs_rectangle whole = {.width = base->options.width, .height = base->options.height};
   ccodecs_status status;
-  if (e->has_pending) {
+  if (e->base.has_pending) {
     ccodecs_rectangle part = ccodecs_canvases_changes(&e->canvases, &base->options);
-    if (part.width == 0 && ccodecs_frame_can_extend(&e->pending, &base->frame)) {
-      e->pending.duration += base->frame.duration;
+    if (part.width == 0 && ccodecs_encoder_extend_frame(base, &base->frame)) {
       return CCODECS_OK;
     }
     part.width = part.width > 0 ? part.width : 1;
@@ -292,9 +289,9 @@ static ccodecs_status end_frame(ccodecs_encoder *base) {
   } else {
     status = compress_part(e, e->canvases.current, NULL, whole);
   }
-  e->pending = base->frame;
-  e->has_pending = true;
-  ccodecs_canvases_advance(&e->canvases);
+  e->base.pending = base->frame;
+  e->base.has_pending = true;
+  ccodecs_canvases_advance(&e->canvases, false);
   return status == CCODECS_OK ? spool_output(e) : status;
 }
 

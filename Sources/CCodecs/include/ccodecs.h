@@ -636,6 +636,11 @@ ccodecs_status ccodecs_encoder_write(ccodecs_encoder *encoder, const ccodecs_row
 /// Ends a frame. Returns CCODECS_MISUSE if rows are missing.
 ccodecs_status ccodecs_encoder_end_frame(ccodecs_encoder *encoder);
 
+/// Lets the frame that ended last be shown for the duration of `frame` longer, instead of encoding `frame`. Returns
+/// whether it is: not before the first frame, for another duration_divisor, or if one of them is shown for at most 10
+/// ms.
+bool ccodecs_encoder_extend_frame(ccodecs_encoder *encoder, const ccodecs_frame *frame);
+
 /// Appends an EXIF block of at most 65527 bytes after the last row, before finish. `exif` is borrowed for the call.
 /// Returns CCODECS_UNSUPPORTED, without failing the encoder, if the options already contained one or if the format
 /// stores EXIF before the rows, as all formats except PNG do.

@@ -57,8 +57,8 @@ static void fill_control(const png_encoder *e, uint32_t duration, uint8_t contro
   ccodecs_put_be32(control + 16, e->pending_part.top);
   control[20] = (uint8_t)(duration >> 8);
   control[21] = (uint8_t)duration;
-  control[22] = (uint8_t)(e->pending.duration_divisor >> 8);
-  control[23] = (uint8_t)e->pending.duration_divisor;
+  control[22] = (uint8_t)(e->base.pending.duration_divisor >> 8);
+  control[23] = (uint8_t)e->base.pending.duration_divisor;
 }
 
 /// Spools the compressed frame in the output, and before it its fcTL chunk. That of the first frame is kept: it is
@@ -95,12 +95,12 @@ static void reduce_duration(ccodecs_frame *frame) {
 /// Spools the pending frame. If it lasts longer than the format can specify, it is followed by frames of one pixel of
 /// the same color. `canvas` is the pending frame.
 static ccodecs_status flush_pending(png_encoder *e, const uint8_t *canvas) {
-  if (!e->has_pending) {
+  if (!e->base.has_pending) {
     return CCODECS_OK;
   }
-  e->has_pending = false;
-  reduce_duration(&e->pending);
-  uint32_t left = e->pending.duration;
+  e->base.has_pending = false;
+  reduce_duration(&e->base.pending);
+  uint32_t left = e->base.pending.duration;
   ccodecs_status status = CCODECS_OK;
   do {
     const uint32_t duration = left < most_units ? left : most_units;
@@ -115,31 +115,34 @@ static ccodecs_status flush_pending(png_encoder *e, const uint8_t *canvas) {
 
 ccodecs_status ccodecs_png_end_frame(png_encoder *e) {
   const ccodecs_encode_options *options = &e->base.options;
-  const bool is_first = !e->has_pending;
+  const bool is_first = !e->base.has_pending;
+  const bool is_key = is_first || ccodecs_canvases_need_key(&e->canvases);
   ccodecs_rectangle part = {.width = options->width, .height = options->height};
   if (!is_first) {
-    part = ccodecs_canvases_changes(&e->canvases, options);
-    if (part.width == 0 && ccodecs_frame_can_extend(&e->pending, &e->base.frame)) {
-      e->pending.duration += e->base.frame.duration;
+    const ccodecs_rectangle changes = ccodecs_canvases_changes(&e->canvases, options);
+    if (changes.width == 0 && ccodecs_encoder_extend_frame(&e->base, &e->base.frame)) {
       return CCODECS_OK;
     }
-    part.width = part.width > 0 ? part.width : 1;
-    part.height = part.height > 0 ? part.height : 1;
+    if (!is_key) {
+      part = changes;
+      part.width = part.width > 0 ? part.width : 1;
+      part.height = part.height > 0 ? part.height : 1;
+    }
   }
   if (e->histogram != NULL) {
     ccodecs_png_count_colors(e, part);
   }
   ccodecs_status status = flush_pending(e, e->canvases.previous);
   status = status == CCODECS_OK ? compress_part(e, e->canvases.current, part) : status;
-  e->pending = e->base.frame;
-  e->has_pending = true;
-  ccodecs_canvases_advance(&e->canvases);
+  e->base.pending = e->base.frame;
+  e->base.has_pending = true;
+  ccodecs_canvases_advance(&e->canvases, is_key);
   return status;
 }
 
 ccodecs_status ccodecs_png_finish_animation(png_encoder *e) {
   if (e->base.stored_frames == 0) {
-    e->pending.duration = 0; // a still image has none
+    e->base.pending.duration = 0; // a still image has none
   }
   ccodecs_status status = flush_pending(e, e->canvases.previous);
   uint8_t end[PNG_CHUNK_HEADER_BYTES + PNG_CRC_BYTES] = {0, 0, 0, 0, 'I', 'E', 'N', 'D', 0xAE, 0x42, 0x60, 0x82};

@@ -35,8 +35,6 @@ typedef struct png_encoder {
 
   // Animations: see png_animation.c. The output is the pending frame.
   ccodecs_canvases canvases;
-  ccodecs_frame pending; ///< The compressed frame that may last longer.
-  bool has_pending;
   bool is_first;                  ///< Its data goes to IDAT chunks.
   ccodecs_rectangle pending_part; ///< The part of the canvas that it replaces.
   uint32_t pending_sequence;      ///< The sequence number of its fcTL chunk.

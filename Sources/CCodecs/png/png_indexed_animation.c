@@ -38,7 +38,7 @@ void ccodecs_png_map_row(png_encoder *e, const uint8_t *row, uint32_t y, ccodecs
   uint8_t *indices = e->indices + (size_t)y * e->base.options.width + part.left;
   const size_t offset = y * e->canvases.row_bytes + part.left * e->canvases.pixel_bytes;
   const ccodecs_palette_previous previous = {.pixels = e->canvases.previous + offset, .indices = indices};
-  const bool has_previous = e->base.stored_frames > 0 || e->has_pending;
+  const bool has_previous = e->base.stored_frames > 0 || e->base.has_pending;
   ccodecs_palette_mapper_map(
       e->mapper, row, (uint32_t)e->canvases.pixel_bytes, part.width, has_previous ? &previous : NULL, indices);
   memcpy(e->current, indices, part.width);

@@ -73,7 +73,7 @@ static ccodecs_status spool_pending(webp_encoder *e, uint32_t milliseconds) {
 
 /// Returns the duration of the pending frame in milliseconds, rounded so that the errors of all frames do not add up.
 static uint64_t pending_milliseconds(webp_encoder *e) {
-  const ccodecs_frame *frame = &e->pending;
+  const ccodecs_frame *frame = &e->base.pending;
   if (frame->duration_divisor == 0) {
     return 0;
   }
@@ -86,10 +86,10 @@ static uint64_t pending_milliseconds(webp_encoder *e) {
 /// Spools the pending frame. If it lasts longer than the format can specify, it is followed by frames of one pixel of
 /// the same color. `canvas` is the pending frame.
 static ccodecs_status flush_pending(webp_encoder *e, const uint8_t *canvas) {
-  if (!e->has_pending) {
+  if (!e->base.has_pending) {
     return CCODECS_OK;
   }
-  e->has_pending = false;
+  e->base.has_pending = false;
   uint64_t left = pending_milliseconds(e);
   ccodecs_status status = CCODECS_OK;
   do {
@@ -115,21 +115,21 @@ static ccodecs_rectangle even_part(ccodecs_rectangle part) {
 ccodecs_status ccodecs_webp_end_frame(webp_encoder *e) {
   const ccodecs_encode_options *options = &e->base.options;
   ccodecs_rectangle part = {.width = options->width, .height = options->height};
-  const bool is_first = !e->has_pending;
+  const bool is_first = !e->base.has_pending;
+  const bool is_key = is_first || ccodecs_canvases_need_key(&e->canvases);
   if (!is_first) {
-    part = ccodecs_canvases_changes(&e->canvases, options);
-    if (part.width == 0 && ccodecs_frame_can_extend(&e->pending, &e->base.frame)) {
-      e->pending.duration += e->base.frame.duration;
+    const ccodecs_rectangle changes = ccodecs_canvases_changes(&e->canvases, options);
+    if (changes.width == 0 && ccodecs_encoder_extend_frame(&e->base, &e->base.frame)) {
       return CCODECS_OK;
     }
-    part = even_part(part);
+    part = is_key ? part : even_part(changes);
   }
   ccodecs_status status = flush_pending(e, e->canvases.previous);
-  const bool is_blended = !is_first && ccodecs_webp_can_keep(e, part);
+  const bool is_blended = !is_key && ccodecs_webp_can_keep(e, part);
   status = status == CCODECS_OK ? compress_part(e, e->canvases.current, part, is_blended) : status;
-  e->pending = e->base.frame;
-  e->has_pending = true;
-  ccodecs_canvases_advance(&e->canvases);
+  e->base.pending = e->base.frame;
+  e->base.has_pending = true;
+  ccodecs_canvases_advance(&e->canvases, is_key);
   return status;
 }
 

@@ -20,8 +20,6 @@ typedef struct webp_encoder {
 
   // Animations: see webp_animation.c. The output is the file of the pending frame alone.
   ccodecs_canvases canvases;
-  ccodecs_frame pending; ///< The compressed frame that may last longer.
-  bool has_pending;
   bool is_pending_blended;        ///< Its transparent pixels show the frame before it.
   ccodecs_rectangle pending_part; ///< The part of the canvas that it replaces.
   double excess;                  ///< Milliseconds by which the frames so far are too short in the file.

@@ -19,6 +19,8 @@ struct ByteLimit: Sendable, Hashable {
   let neverLarger: NeverLarger?
   /// Whether the dimensions may be reduced.
   let allowsSmaller: Bool
+  /// Whether frames of an animation may be left out.
+  let allowsLowerFrameRate: Bool
   /// Whether chroma subsampling depends on the quality, because the configuration does not specify it.
   private(set) var adaptsChroma: Bool
 
@@ -35,6 +37,7 @@ struct ByteLimit: Sendable, Hashable {
     }
     byteCount = configuration.maxBytes ?? .max
     allowsSmaller = configuration.maxBytes != nil && configuration.allowSmallerDimensions ?? false
+    allowsLowerFrameRate = configuration.maxBytes != nil && configuration.allowLowerFrameRate ?? false
     adaptsChroma = encoder.adaptsChroma
   }
 

@@ -19,9 +19,11 @@ struct EncodedFrames: ~Copyable {
 
 /// Finds the best animation that fits a size limit, by encoding its stored frames repeatedly.
 ///
-/// The quality of a lossy WebP is lowered, or the number of colors of a GIF's palettes. The stage that owns this value
-/// encodes the first trial while rows arrive, and stores them here.
+/// The quality of a lossy WebP is lowered, or the number of colors of a GIF's palettes; then, if that is allowed, frames are
+/// left out. The stage that owns this value encodes the first trial while rows arrive, and stores them here.
 struct FrameSearch {
+  /// The distances of the frames that stay when frames are left out.
+  private static let intervals = [2, 3, 4, 6, 8]
   private let limit: ByteLimit
   private let budget: ImageBudget
   private let first: EncoderOptions
@@ -33,15 +35,16 @@ struct FrameSearch {
     self.limit = limit
     self.budget = budget
     first = encoder
-    store = encoder.canShrinkFrames ? try FrameStore(encoder, budget: budget) : nil
+    store = encoder.canShrinkFrames || limit.allowsLowerFrameRate ? try FrameStore(encoder, budget: budget) : nil
   }
 
   /// Returns an upper bound of the bytes that the trials charge, including their encoders.
   static func estimatedByteCount(_ encoder: EncoderOptions, limit: ByteLimit) throws(CodecError) -> UInt64 {
     let encoding = try encoder.estimatedByteCount()
-    guard encoder.canShrinkFrames else { return encoding }
-    // The best result so far, and another one with `never_larger`, are spooled.
-    let finished = UInt64(encoder.spill == nil ? 33 << 20 : 5 << 18) * (limit.neverLarger == nil ? 1 : 2)
+    guard encoder.canShrinkFrames || limit.allowsLowerFrameRate else { return encoding }
+    // The best result so far, and others with `never_larger` and fewer frames, are spooled.
+    let count = 1 + (limit.neverLarger == nil ? 0 : 1) + (limit.allowsLowerFrameRate ? 1 : 0)
+    let finished = UInt64(encoder.spill == nil ? 33 << 20 : 5 << 18) * UInt64(count)
     return encoding + finished + (try FrameStore.estimatedByteCount(encoder))
   }
 
@@ -53,9 +56,8 @@ struct FrameSearch {
     var best = trial
     try store?.finish(allowance)
     if best.byteCount > limit.byteCount {
-      let floor = Floor(quality: 1, colorCount: 2)
       var smallest = (options: best.options, byteCount: best.byteCount)
-      guard let fit = try search(below: smallest, limit.byteCount, floor, &smallest, buffer, allowance) else {
+      guard let fit = try fit(&smallest, buffer, allowance) else {
         throw limit.unreachable(smallest.options, byteCount: smallest.byteCount)
       }
       best = fit
@@ -72,20 +74,63 @@ struct FrameSearch {
 
   /// The limits to the search.
   private struct Floor {
+    static let lowest = Floor(quality: 1, colorCount: 2)
+    /// What is tried before frames are left out.
+    static let ofAllFrames = Floor(
+      quality: ByteLimit.minQualityBeforeSize, colorCount: ColorSearch.minCountOfSmaller)
+
     let quality: Int
     let colorCount: Int
+  }
+
+  /// Finds the best animation within the limit; the first trial, which is `smallest`, is larger.
+  private func fit(
+    _ smallest: inout (options: EncoderOptions, byteCount: UInt64), _ buffer: PixelBuffer, _ allowance: WorkAllowance
+  ) throws(PipelineError) -> EncodedFrames? {
+    let first = smallest
+    guard limit.allowsLowerFrameRate else {
+      return try search(below: first, limit.byteCount, .lowest, &smallest, buffer, allowance)
+    }
+    if let whole = try search(below: first, limit.byteCount, .ofAllFrames, &smallest, buffer, allowance) {
+      return whole
+    }
+    let (last, allFrames) = (Self.intervals.last ?? 1, smallest.byteCount)
+    for interval in Self.intervals where allFrames / UInt64(interval) <= limit.byteCount || interval == last {
+      if let thinned = try thin(interval, .ofAllFrames, &smallest, buffer, allowance) { return thinned }
+    }
+    return try thin(last, .lowest, &smallest, buffer, allowance)
+  }
+
+  /// Leaves out frames, and finds the best animation of the others within the limit.
+  private func thin(
+    _ interval: Int, _ floor: Floor, _ smallest: inout (options: EncoderOptions, byteCount: UInt64),
+    _ buffer: PixelBuffer,
+    _ allowance: WorkAllowance
+  ) throws(PipelineError) -> EncodedFrames? {
+    if first.canShrinkFrames {
+      var lowest = limit.options(first, quality: min(floor.quality, first.quality))
+      lowest.gif.colorCount = min(floor.colorCount, first.gif.colorCount)
+      let byteCount = try encode(lowest, interval: interval, buffer, allowance).byteCount
+      if byteCount < smallest.byteCount { smallest = (lowest, byteCount) }
+      guard byteCount <= limit.byteCount else { return nil }
+    }
+    let atFirst = try encode(first, interval: interval, buffer, allowance)
+    if atFirst.byteCount < smallest.byteCount { smallest = (first, atFirst.byteCount) }
+    if atFirst.byteCount <= limit.byteCount { return atFirst }
+    let found = (first, atFirst.byteCount)
+    return try search(below: found, limit.byteCount, floor, interval: interval, &smallest, buffer, allowance)
   }
 
   /// Encodes trials until the best one with at most `byteCount` bytes is found.
   private func search(
     below found: (options: EncoderOptions, byteCount: UInt64), _ byteCount: UInt64, _ floor: Floor,
-    _ smallest: inout (options: EncoderOptions, byteCount: UInt64), _ buffer: PixelBuffer,
+    interval: Int = 1, _ smallest: inout (options: EncoderOptions, byteCount: UInt64), _ buffer: PixelBuffer,
     _ allowance: WorkAllowance
   ) throws(PipelineError) -> EncodedFrames? {
-    guard store != nil else { return nil }
+    guard store != nil, first.canShrinkFrames else { return nil }
     var best: EncodedFrames?
     func compress(_ options: EncoderOptions) throws(PipelineError) -> UInt64 {
-      let trial = try encode(options, buffer, allowance)
+      let trial = try encode(options, interval: interval, buffer, allowance)
       let size = trial.byteCount
       if size < smallest.byteCount { smallest = (options, size) }
       if size <= byteCount { best = consume trial }
@@ -111,11 +156,11 @@ struct FrameSearch {
   }
 
   private func encode(
-    _ options: EncoderOptions, _ buffer: PixelBuffer, _ allowance: WorkAllowance
+    _ options: EncoderOptions, interval: Int, _ buffer: PixelBuffer, _ allowance: WorkAllowance
   ) throws(PipelineError) -> EncodedFrames {
     let budget = budget
     var encoder = try withCodecErrors { () throws(CodecError) in try Encoder(options: options, budget: budget) }
-    try store?.write(to: &encoder, buffer, allowance)
+    try store?.write(to: &encoder, interval: interval, buffer, allowance)
     return EncodedFrames(encoder, options: options)
   }
 }

@@ -43,12 +43,13 @@ final class FrameStore {
   /// Completes the store.
   func finish(_ allowance: WorkAllowance) throws(PipelineError) { try encoder.finish(allowance) }
 
-  /// Encodes all frames of the complete store, and finishes their encoder.
+  /// Encodes frames of the complete store, and finishes their encoder.
+  /// - `interval`: One of so many frames is encoded, and lasts as long as all of them.
   func write(
-    to next: inout Encoder, _ buffer: PixelBuffer, _ allowance: WorkAllowance
+    to next: inout Encoder, interval: Int, _ buffer: PixelBuffer, _ allowance: WorkAllowance
   ) throws(PipelineError) {
     encoder.rewind()
-    var reader = try FrameReader(budget: budget)
+    var reader = try FrameReader(interval: interval, budget: budget)
     while !reader.isDone {
       let count = try withCodecErrors { () throws(CodecError) in try encoder.read(into: buffer) }
       try buffer.withBytes(count) { (bytes) throws(PipelineError) in
@@ -62,12 +63,16 @@ final class FrameStore {
 /// Decodes stored frames and passes them to an encoder.
 private struct FrameReader: ~Copyable {
   private var decoder: Decoder
+  private let interval: Int
+  /// The number of frames since the last one that was passed.
+  private var skippedCount = 0
   private var isStarted = false
   private var isInFrame = false
   /// Whether all frames were passed.
   private(set) var isDone = false
 
-  init(budget: ImageBudget) throws(PipelineError) {
+  init(interval: Int, budget: ImageBudget) throws(PipelineError) {
+    self.interval = interval
     // What was stored has been checked against the limits of the image.
     let limits = CodecLimits(maxPixels: 0, maxBufferedPixels: 0, maxScans: 0)
     decoder = try withCodecErrors { () throws(CodecError) in
@@ -103,11 +108,14 @@ private struct FrameReader: ~Copyable {
   ) throws(CodecError) {
     switch event {
     case .stripReady:
-      if !isInFrame { try next.beginFrame(decoder.frame) }
+      if !isInFrame {
+        skippedCount = skippedCount + 1 < interval && next.extendFrame(by: decoder.frame) ? skippedCount + 1 : 0
+        if skippedCount == 0 { try next.beginFrame(decoder.frame) }
+      }
       isInFrame = true
-      try decoder.withStrip { (strip) throws(CodecError) in try next.write(strip) }
+      if skippedCount == 0 { try decoder.withStrip { (strip) throws(CodecError) in try next.write(strip) } }
     case .frameDone:
-      try next.endFrame { (try? allowance.check()) != nil }
+      if skippedCount == 0 { try next.endFrame { (try? allowance.check()) != nil } }
       isInFrame = false
     case .done: isDone = true
     case .needsInput: break

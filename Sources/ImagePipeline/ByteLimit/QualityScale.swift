@@ -1,12 +1,5 @@
 internal import ImageCodecs
-
-#if canImport(Glibc)
-  internal import Glibc
-#elseif canImport(Musl)
-  internal import Musl
-#else
-  internal import Darwin
-#endif
+internal import LibC
 
 /// The qualities of trials, which are closer to each other than those of a request for a JPEG: sizes at high qualities
 /// differ by up to a quarter from one whole quality to the next.

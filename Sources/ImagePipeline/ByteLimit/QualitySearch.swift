@@ -1,12 +1,5 @@
 internal import ImageCodecs
-
-#if canImport(Glibc)
-  internal import Glibc
-#elseif canImport(Musl)
-  internal import Musl
-#else
-  internal import Darwin
-#endif
+internal import LibC
 
 /// Chooses the next quality to try from the sizes of earlier trials.
 ///

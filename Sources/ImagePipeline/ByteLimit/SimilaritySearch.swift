@@ -1,12 +1,5 @@
 internal import ImageCodecs
-
-#if canImport(Glibc)
-  internal import Glibc
-#elseif canImport(Musl)
-  internal import Musl
-#else
-  internal import Darwin
-#endif
+internal import LibC
 
 /// Chooses the next quality to try for the smallest result that reaches a similarity and fits a size limit.
 ///

@@ -1,12 +1,5 @@
 internal import ImageCodecs
-
-#if canImport(Glibc)
-  internal import Glibc
-#elseif canImport(Musl)
-  internal import Musl
-#else
-  internal import Darwin
-#endif
+internal import LibC
 
 /// Estimates the sizes of a JPEG at any quality from samples of its blocks, one for each size of the chroma planes, and
 /// from the sizes of trials.

@@ -1,10 +1,4 @@
-#if canImport(Glibc)
-  internal import Glibc
-#elseif canImport(Musl)
-  internal import Musl
-#else
-  internal import Darwin
-#endif
+internal import LibC
 
 /// Chooses smaller dimensions for a result that exceeds its limit at minimum quality, from the sizes of earlier trials.
 ///

@@ -150,6 +150,11 @@ extension ProcessingConfiguration: FieldRecord {
       option: OptionText(
         "allow-smaller", "Make the result smaller than its bounds where --max-bytes requires it. Default: false.")),
     Field(
+      "allow_lower_frame_rate", \.allowLowerFrameRate,
+      option: OptionText(
+        "allow-lower-frame-rate",
+        "Leave out frames of an animation where --max-bytes requires it; the timing stays. Default: false.")),
+    Field(
       "target_similarity", \.targetSimilarity, .values("between 30 and 100") { (30...100).contains($0) },
       option: OptionText(
         "target-similarity", "score",

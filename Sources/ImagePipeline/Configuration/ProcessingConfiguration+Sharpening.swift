@@ -1,10 +1,4 @@
-#if canImport(Glibc)
-  internal import Glibc
-#elseif canImport(Musl)
-  internal import Musl
-#else
-  internal import Darwin
-#endif
+internal import LibC
 
 extension ProcessingConfiguration {
   /// The radius of `sharpenReduced`, in pixels of the result: about the width of the blur that a reduction leaves.

@@ -97,6 +97,10 @@ package struct ProcessingConfiguration: Sendable, Hashable {
   ///
   /// Default: no.
   package var allowSmallerDimensions: Bool?
+  /// Whether frames of an animation may be left out if it cannot fit `maxBytes` otherwise.
+  ///
+  /// Default: no.
+  package var allowLowerFrameRate: Bool?
   /// The similarity to its uncompressed rows that the result must reach at the lowest possible quality: a score of
   /// SSIMULACRA 2, 30 to 100.
   ///
@@ -226,6 +230,7 @@ package struct ProcessingConfiguration: Sendable, Hashable {
     flipHorizontal: Bool? = nil, flipVertical: Bool? = nil, background: Color? = nil, maxBytes: UInt64? = nil,
     metadata: MetadataPolicy? = nil, tolerateTruncation: Bool? = nil, alwaysEncode: Bool? = nil,
     tolerateDamage: Bool? = nil, filters: [Filter]? = nil, allowSmallerDimensions: Bool? = nil,
+    allowLowerFrameRate: Bool? = nil,
     targetSimilarity: Double? = nil, neverLarger: Bool? = nil, frameIndex: FrameIndex? = nil, maxFrames: Int? = nil,
     resamplingKernel: ResamplingKernel? = nil, exactResize: Bool? = nil, resizeInLinearLight: Bool? = nil,
     colorSpace: ColorSpacePolicy? = nil, keepEXIF: Bool? = nil, keepXMP: Bool? = nil, keepIPTC: Bool? = nil,
@@ -260,6 +265,7 @@ package struct ProcessingConfiguration: Sendable, Hashable {
     self.tolerateDamage = tolerateDamage
     self.filters = filters
     self.allowSmallerDimensions = allowSmallerDimensions
+    self.allowLowerFrameRate = allowLowerFrameRate
     self.targetSimilarity = targetSimilarity
     self.neverLarger = neverLarger
     self.frameIndex = frameIndex

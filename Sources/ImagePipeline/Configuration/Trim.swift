@@ -39,7 +39,7 @@ extension Trim: FieldRecord {
     Field(
       "color", \.color,
       option: OptionText(
-        "trim-color", "color", "Trim: Remove a border of this color. Default: that of the top left pixel.")),
+        "trim-color", "color", "Trim: Remove a border of this color. Default: that of the first stored pixel.")),
     Field(
       "equal_horizontal", \.isEqualHorizontally,
       option: OptionText(

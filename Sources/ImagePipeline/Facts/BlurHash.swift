@@ -1,12 +1,5 @@
 internal import ImageKernels
-
-#if canImport(Glibc)
-  internal import Glibc
-#elseif canImport(Musl)
-  internal import Musl
-#else
-  internal import Darwin
-#endif
+internal import LibC
 
 /// The waves of an image's light, as text.
 ///

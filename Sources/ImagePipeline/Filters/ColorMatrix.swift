@@ -1,10 +1,4 @@
-#if canImport(Glibc)
-  internal import Glibc
-#elseif canImport(Musl)
-  internal import Musl
-#else
-  internal import Darwin
-#endif
+internal import LibC
 
 /// A matrix that computes red, green and blue as weighted sums of red, green, blue and 1.
 struct ColorMatrix: Sendable, Hashable {

@@ -1,10 +1,4 @@
-#if canImport(Glibc)
-  internal import Glibc
-#elseif canImport(Musl)
-  internal import Musl
-#else
-  internal import Darwin
-#endif
+internal import LibC
 
 /// An operation that computes each pixel from itself alone, and then clamps its colors to 0 to 1.
 enum ColorOperation: Sendable, Hashable {

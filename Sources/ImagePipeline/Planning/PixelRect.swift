@@ -1,5 +1,5 @@
 /// A rectangle of whole pixels.
-package struct PixelRect: Sendable, Hashable {
+package struct PixelRect: Sendable, Hashable, Encodable {
   /// The left edge in pixels.
   package var x: Int
   /// The top edge in pixels.

@@ -20,7 +20,7 @@ extension PlanDraft {
     // These apply only to the result itself. The bounds are already part of the framing.
     (preview.zoom, preview.minWidth, preview.minHeight, preview.extendAspectRatio) = (nil, nil, nil, nil)
     (preview.scaleFactor, preview.maxBytes, preview.allowSmallerDimensions) = (nil, nil, nil)
-    (preview.targetSimilarity, preview.neverLarger) = (nil, nil)
+    (preview.targetSimilarity, preview.neverLarger, preview.allowLowerFrameRate) = (nil, nil, nil)
     (preview.exactResize, preview.resizeInLinearLight) = (nil, nil)
     (preview.maxFrames, preview.frameIndex) = (nil, nil)  // the frame is selected
     (preview.jpeg, preview.png, preview.webp, preview.avif, preview.jxl) = (nil, nil, nil, nil, nil)

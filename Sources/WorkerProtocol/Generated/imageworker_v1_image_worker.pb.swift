@@ -1951,6 +1951,15 @@ public nonisolated struct Imageworker_V1_ProcessingConfiguration: @unchecked Sen
   /// Clears the value of `facts`. Subsequent reads from it will return its default value.
   public mutating func clearFacts() {_uniqueStorage()._facts = nil}
 
+  public var allowLowerFrameRate: Bool {
+    get {_storage._allowLowerFrameRate ?? false}
+    set {_uniqueStorage()._allowLowerFrameRate = newValue}
+  }
+  /// Returns true if `allowLowerFrameRate` has been explicitly set.
+  public var hasAllowLowerFrameRate: Bool {_storage._allowLowerFrameRate != nil}
+  /// Clears the value of `allowLowerFrameRate`. Subsequent reads from it will return its default value.
+  public mutating func clearAllowLowerFrameRate() {_uniqueStorage()._allowLowerFrameRate = nil}
+
   public var tensor: Imageworker_V1_TensorOptions {
     get {_storage._tensor ?? Imageworker_V1_TensorOptions()}
     set {_uniqueStorage()._tensor = newValue}
@@ -3909,7 +3918,7 @@ nonisolated extension Imageworker_V1_PixelBox: SwiftProtobuf.Message, SwiftProto
 
 nonisolated extension Imageworker_V1_ProcessingConfiguration: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   public static let protoMessageName: String = _protobuf_package + ".ProcessingConfiguration"
-  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}max_width\0\u{3}max_height\0\u{3}compression_quality\0\u{3}scale_factor\0\u{3}preferred_format\0\u{3}resize_mode\0\u{3}allow_upscale\0\u{1}gravity\0\u{3}focus_point\0\u{1}crop\0\u{1}background\0\u{3}max_bytes\0\u{1}metadata\0\u{1}filters\0\u{1}jpeg\0\u{1}png\0\u{1}webp\0\u{3}tolerate_truncation\0\u{2}\u{2}pad\0\u{1}rotation\0\u{3}flip_horizontal\0\u{3}flip_vertical\0\u{3}allow_smaller_dimensions\0\u{3}always_encode\0\u{3}tolerate_damage\0\u{3}target_similarity\0\u{3}never_larger\0\u{3}frame_index\0\u{3}max_frames\0\u{3}resampling_kernel\0\u{3}exact_resize\0\u{3}color_space\0\u{3}keep_exif\0\u{3}keep_xmp\0\u{3}keep_iptc\0\u{3}keep_location\0\u{3}keep_serial_numbers\0\u{3}metadata_title\0\u{3}metadata_copyright\0\u{3}metadata_description\0\u{3}resize_in_linear_light\0\u{2}\u{3}avif\0\u{1}jxl\0\u{1}accept\0\u{3}auto_effort\0\u{2}\u{2}overlays\0\u{1}trim\0\u{2}\u{3}regions\0\u{1}zoom\0\u{3}min_width\0\u{3}min_height\0\u{3}extend_aspect_ratio\0\u{3}sharpen_reduced\0\u{1}facts\0\u{2}\u{2}tensor\0")
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}max_width\0\u{3}max_height\0\u{3}compression_quality\0\u{3}scale_factor\0\u{3}preferred_format\0\u{3}resize_mode\0\u{3}allow_upscale\0\u{1}gravity\0\u{3}focus_point\0\u{1}crop\0\u{1}background\0\u{3}max_bytes\0\u{1}metadata\0\u{1}filters\0\u{1}jpeg\0\u{1}png\0\u{1}webp\0\u{3}tolerate_truncation\0\u{2}\u{2}pad\0\u{1}rotation\0\u{3}flip_horizontal\0\u{3}flip_vertical\0\u{3}allow_smaller_dimensions\0\u{3}always_encode\0\u{3}tolerate_damage\0\u{3}target_similarity\0\u{3}never_larger\0\u{3}frame_index\0\u{3}max_frames\0\u{3}resampling_kernel\0\u{3}exact_resize\0\u{3}color_space\0\u{3}keep_exif\0\u{3}keep_xmp\0\u{3}keep_iptc\0\u{3}keep_location\0\u{3}keep_serial_numbers\0\u{3}metadata_title\0\u{3}metadata_copyright\0\u{3}metadata_description\0\u{3}resize_in_linear_light\0\u{2}\u{3}avif\0\u{1}jxl\0\u{1}accept\0\u{3}auto_effort\0\u{2}\u{2}overlays\0\u{1}trim\0\u{2}\u{3}regions\0\u{1}zoom\0\u{3}min_width\0\u{3}min_height\0\u{3}extend_aspect_ratio\0\u{3}sharpen_reduced\0\u{1}facts\0\u{3}allow_lower_frame_rate\0\u{1}tensor\0")
 
   fileprivate class _StorageClass {
     var _maxWidth: UInt32? = nil
@@ -3964,6 +3973,7 @@ nonisolated extension Imageworker_V1_ProcessingConfiguration: SwiftProtobuf.Mess
     var _extendAspectRatio: Double? = nil
     var _sharpenReduced: Double? = nil
     var _facts: Bool? = nil
+    var _allowLowerFrameRate: Bool? = nil
     var _tensor: Imageworker_V1_TensorOptions? = nil
     var _trim: Imageworker_V1_Trim? = nil
     var _regions: [Imageworker_V1_Region] = []
@@ -4029,6 +4039,7 @@ nonisolated extension Imageworker_V1_ProcessingConfiguration: SwiftProtobuf.Mess
       _extendAspectRatio = source._extendAspectRatio
       _sharpenReduced = source._sharpenReduced
       _facts = source._facts
+      _allowLowerFrameRate = source._allowLowerFrameRate
       _tensor = source._tensor
       _trim = source._trim
       _regions = source._regions
@@ -4104,6 +4115,7 @@ nonisolated extension Imageworker_V1_ProcessingConfiguration: SwiftProtobuf.Mess
         case 58: try { try decoder.decodeSingularDoubleField(value: &_storage._extendAspectRatio) }()
         case 59: try { try decoder.decodeSingularDoubleField(value: &_storage._sharpenReduced) }()
         case 60: try { try decoder.decodeSingularBoolField(value: &_storage._facts) }()
+        case 61: try { try decoder.decodeSingularBoolField(value: &_storage._allowLowerFrameRate) }()
         case 62: try { try decoder.decodeSingularMessageField(value: &_storage._tensor) }()
         default: break
         }
@@ -4279,6 +4291,9 @@ nonisolated extension Imageworker_V1_ProcessingConfiguration: SwiftProtobuf.Mess
       try { if let v = _storage._facts {
         try visitor.visitSingularBoolField(value: v, fieldNumber: 60)
       } }()
+      try { if let v = _storage._allowLowerFrameRate {
+        try visitor.visitSingularBoolField(value: v, fieldNumber: 61)
+      } }()
       try { if let v = _storage._tensor {
         try visitor.visitSingularMessageField(value: v, fieldNumber: 62)
       } }()
@@ -4343,6 +4358,7 @@ nonisolated extension Imageworker_V1_ProcessingConfiguration: SwiftProtobuf.Mess
         if _storage._extendAspectRatio != rhs_storage._extendAspectRatio {return false}
         if _storage._sharpenReduced != rhs_storage._sharpenReduced {return false}
         if _storage._facts != rhs_storage._facts {return false}
+        if _storage._allowLowerFrameRate != rhs_storage._allowLowerFrameRate {return false}
         if _storage._tensor != rhs_storage._tensor {return false}
         if _storage._trim != rhs_storage._trim {return false}
         if _storage._regions != rhs_storage._regions {return false}

@@ -1,8 +1,8 @@
 internal import Fields
-internal import ImagePipeline
+package import ImagePipeline
 internal import ResultCache
 internal import SwiftProtobuf
-internal import WorkerProtocol
+package import WorkerProtocol
 
 /// What the cache stores is what goes over the wire, so that files of other versions can be read.
 extension ProcessingReport {
@@ -35,12 +35,14 @@ extension ProcessingReport {
           format: trial.format, estimatedByteCount: trial.estimatedBytes,
           compressionQuality: trial.hasCompressionQuality ? trial.compressionQuality : nil)
       }, facts: wire.hasFacts ? ImageFacts(wire.facts) : nil, crop: wire.hasCrop ? PixelRect(wire.crop) : nil,
-      hiddenRegions: wire.hiddenRegions.map { PixelRect($0) }, isPassedThrough: wire.passthrough)
+      hiddenRegions: wire.hiddenRegions.compactMap { PixelRect($0) }, isPassedThrough: wire.passthrough)
   }
 }
 
 extension PixelRect {
-  fileprivate init(_ wire: Imageworker_V1_Rect) {
+  /// Returns `nil` for numbers that no image has.
+  package init?(_ wire: Imageworker_V1_Rect) {
+    guard wire.isPlausible else { return nil }
     self.init(x: Int(wire.x), y: Int(wire.y), width: Int(wire.width), height: Int(wire.height))
   }
 }

@@ -118,6 +118,8 @@ extension ResultLine {
     (width, height) = (Int(report.output.width), Int(report.output.height))
     setBytes(of: image, read: min(report.inputBytes, inputByteCount), output: UInt64(result.data.count))
     passthrough = report.passthrough
+    crop = report.hasCrop ? PixelRect(report.crop) : nil
+    hiddenRegions = report.hiddenRegions.isEmpty ? nil : report.hiddenRegions.compactMap { PixelRect($0) }
     facts = report.hasFacts ? FactsLine(ImageFacts(report.facts)) : nil
     peakMemoryBytes = report.peakMemoryBytes
     let times = result.stageTimes

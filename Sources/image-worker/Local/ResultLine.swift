@@ -51,6 +51,10 @@ struct ResultLine: Sendable, Encodable {
   var isQualityChosen = false
   /// The similarity of the result to its uncompressed rows, if there is a target for it.
   var similarity: Double?
+  /// The part of the displayed image that was chosen by its pixels, if one was.
+  var crop: PixelRect?
+  /// The rectangles around what regions have hidden, in pixels of the displayed image.
+  var hiddenRegions: [PixelRect]?
   /// What the image looks like, if that was requested.
   var facts: FactsLine?
   /// The messages of `warningDetails`.
@@ -67,7 +71,7 @@ struct ResultLine: Sendable, Encodable {
     case input, rendition, status, output, error, reason, inputFormat, format, inputWidth, inputHeight, inputBytes,
       readBytes
     case width, height, outputBytes, passthrough, peakMemoryBytes, timings, milliseconds, quality, similarity, warnings
-    case worker, attempts, warningDetails, facts
+    case worker, attempts, warningDetails, crop, hiddenRegions, facts
   }
 
   /// The outcome of a result.
@@ -82,7 +86,8 @@ struct ResultLine: Sendable, Encodable {
       quality = report.compressionQuality
       isQualityChosen = configuration?.choosesQuality(report.compressionQuality) ?? false
       similarity = report.similarity
-      facts = report.facts.map { FactsLine($0) }
+      (crop, facts) = (report.crop, report.facts.map { FactsLine($0) })
+      hiddenRegions = report.hiddenRegions.isEmpty ? nil : report.hiddenRegions
       details = showsStages ? StageTable(report).text : nil
     case .skipped: self.init(image, .skipped, output: written.destination)
     case .failed(let error): self.init(image, error)

@@ -353,6 +353,9 @@ class Fields(TypedDict, total=False):
     sharpen_reduced: float
     # Report the facts of the image: see ImageFacts.
     facts: bool
+    # Leave out frames of an animation that does not fit in max_bytes otherwise: every second one, or up to seven of
+    # eight.
+    allow_lower_frame_rate: bool
     # The elements of RAW results; ignored for other formats.
     tensor: TensorOptions
     # Remove the uniform border of the displayed image, of the part that `crop` leaves; everything else refers to what
