@@ -84,16 +84,10 @@ package struct Encoder: ~Copyable {
     _ mayContinue: () -> Bool, _ call: (OpaquePointer) -> ccodecs_status
   ) throws(CodecError) {
     let handle = handle
-    let status = withoutActuallyEscaping(mayContinue) { mayContinue in
-      var owner = ProgressCheck(mayContinue: mayContinue)
-      // C only returns the function's result; nothing unwinds through this frame.
-      return withUnsafeMutablePointer(to: &owner) { owner in
-        let interrupt = ccodecs_interrupt(
-          may_continue: { $0?.assumingMemoryBound(to: ProgressCheck.self).pointee.mayContinue() ?? true }, owner: owner)
-        ccodecs_encoder_set_interrupt(handle, interrupt)
-        defer { ccodecs_encoder_set_interrupt(handle, ccodecs_interrupt()) }
-        return call(handle)
-      }
+    let status = withInterrupt(mayContinue) { interrupt in
+      ccodecs_encoder_set_interrupt(handle, interrupt)
+      defer { ccodecs_encoder_set_interrupt(handle, ccodecs_interrupt()) }
+      return call(handle)
     }
     try check(status)
   }
@@ -139,9 +133,4 @@ package struct Encoder: ~Copyable {
       throw error
     }
   }
-}
-
-/// The owner of a `ccodecs_interrupt`.
-private struct ProgressCheck {
-  var mayContinue: () -> Bool
 }

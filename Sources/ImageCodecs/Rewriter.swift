@@ -1,6 +1,7 @@
 internal import CCodecs
 
-/// A rewriter that removes an image's metadata, or rotates or flips a JPEG losslessly, without decoding it to pixels.
+/// A rewriter that removes an image's metadata, rotates or flips a JPEG losslessly, or recompresses it as JPEG XL, without
+/// decoding it to pixels.
 ///
 /// Call `note` with every byte that the image's `Decoder` consumed until its header was complete, then `survey`, then
 /// `start` with that decoder, then `read` until `.done`. A rewriter that has thrown stays failed.
@@ -20,6 +21,8 @@ package struct Rewriter: ~Copyable {
     package var quality: Int
     /// The orientations that can be applied losslessly, block by block.
     package var turns: Set<Orientation>
+    /// Whether a JPEG can be recompressed as JPEG XL.
+    package var canRecompress: Bool
   }
 
   /// The result of a call to `read`.
@@ -67,29 +70,33 @@ package struct Rewriter: ~Copyable {
       canCopy: survey.can_copy, mayCopyWhole: survey.may_copy_whole, isLossless: survey.is_lossless,
       hasFineChroma: survey.has_fine_chroma,
       quality: Int(survey.quality),
-      turns: Set(Orientation.allCases.filter { survey.turns >> $0.rawValue & 1 != 0 }))
+      turns: Set(Orientation.allCases.filter { survey.turns >> $0.rawValue & 1 != 0 }),
+      canRecompress: survey.can_recompress)
   }
 
   /// Returns an upper bound of the bytes that rewriting charges to the budget, including those already in use.
   /// - `metadata`: the metadata to write to the result.
+  /// - `recompression`: the options of the JPEG XL that a JPEG is recompressed as; `nil` to keep the format.
   package func estimatedByteCount(
-    _ decoder: borrowing Decoder, orientation: Orientation, metadata: EmbeddedMetadata
+    _ decoder: borrowing Decoder, orientation: Orientation, metadata: EmbeddedMetadata, recompression: JXLOptions? = nil
   ) -> UInt64 {
     decoder.withHandle { decoder in
-      Self.withOptions(orientation, metadata) { ccodecs_rewriter_estimate(handle, decoder, &$0) }
+      Self.withOptions(orientation, metadata, recompression) { ccodecs_rewriter_estimate(handle, decoder, &$0) }
     }
   }
 
   /// Starts rewriting and takes over the part of the file that the decoder has buffered.
   /// - `orientation`: `up` copies the image; any other orientation transforms a JPEG losslessly.
+  /// - `recompression`: as for `estimatedByteCount`; needs the orientation `up` and no metadata.
   /// - `mayLackEnd`: add an end that the file lacks, with the warning `missingEnd`. The caller must check that
   ///   no row is missing.
   /// - Throws: `misuse` if the survey does not allow the operation, `outOfMemory` if the budget is exhausted.
   package mutating func start(
-    _ decoder: consuming Decoder, orientation: Orientation, metadata: EmbeddedMetadata, mayLackEnd: Bool = false
+    _ decoder: consuming Decoder, orientation: Orientation, metadata: EmbeddedMetadata,
+    recompression: JXLOptions? = nil, mayLackEnd: Bool = false
   ) throws(CodecError) {
     let status = decoder.withHandle { decoder in
-      Self.withOptions(orientation, metadata) { options in
+      Self.withOptions(orientation, metadata, recompression) { options in
         options.may_lack_end = mayLackEnd
         return ccodecs_rewriter_start(handle, decoder, &options)
       }
@@ -98,13 +105,22 @@ package struct Rewriter: ~Copyable {
   }
 
   /// Continues reading where the decoder stopped.
-  /// - Throws: `corrupt` or `truncated` if the input is not a complete, valid file; `limitExceeded`, `outOfMemory`.
-  package mutating func read(_ bytes: RawSpan, isLast: Bool) throws(CodecError) -> Decoder.Progress<Event> {
+  /// - `mayContinue`: called from time to time while a JPEG is recompressed.
+  /// - Throws: `corrupt` or `truncated` if the input is not a complete, valid file; `limitExceeded`, `outOfMemory`;
+  ///   `interrupted` if `mayContinue` returned false.
+  package mutating func read(
+    _ bytes: RawSpan, isLast: Bool, mayContinue: () -> Bool = { true }
+  ) throws(CodecError) -> Decoder.Progress<Event> {
+    let handle = handle
     var next = ccodecs_piece()
     let (status, consumed) = bytes.withUnsafeBytes { buffer in
       var input = ccodecs_input(
         bytes: buffer.baseAddress?.assumingMemoryBound(to: UInt8.self), count: buffer.count, is_last: isLast)
-      let status = ccodecs_rewriter_read(handle, &input, &next)
+      let status = withInterrupt(mayContinue) { interrupt in
+        ccodecs_rewriter_set_interrupt(handle, interrupt)
+        defer { ccodecs_rewriter_set_interrupt(handle, ccodecs_interrupt()) }
+        return ccodecs_rewriter_read(handle, &input, &next)
+      }
       return (status, buffer.count - input.count)
     }
     try check(status)
@@ -132,11 +148,13 @@ package struct Rewriter: ~Copyable {
   }
 
   private static func withOptions<Result>(
-    _ orientation: Orientation, _ metadata: EmbeddedMetadata, _ body: (inout ccodecs_rewrite_options) -> Result
+    _ orientation: Orientation, _ metadata: EmbeddedMetadata, _ recompression: JXLOptions?,
+    _ body: (inout ccodecs_rewrite_options) -> Result
   ) -> Result {
     metadata.withHandle { metadata in
       var options = ccodecs_rewrite_options(
-        orientation: UInt8(orientation.rawValue), metadata: metadata, may_lack_end: false)
+        orientation: UInt8(orientation.rawValue), metadata: metadata, may_lack_end: false,
+        jxl_effort: recompression?.handle?.effort ?? 0)
       return body(&options)
     }
   }

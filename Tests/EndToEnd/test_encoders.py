@@ -6,7 +6,7 @@ import zlib
 
 import grpc
 import numpy as np
-import pillow_jxl  # noqa: F401 registers JPEG XL with Pillow
+import pillow_jxl  # registers JPEG XL with Pillow
 import pytest
 from conftest import built_in, fixture_bytes
 from google.rpc import error_details_pb2
@@ -20,7 +20,7 @@ HALVED = {"CHROMA_SUBSAMPLING_444": (1, 1), "CHROMA_SUBSAMPLING_422": (2, 1), "C
 
 
 def process(client, source: str | bytes, preset: str = "", **fields) -> tuple[Image.Image, bytes, object]:
-    configuration = client.message("ProcessingConfiguration")(always_encode=True, **fields)
+    configuration = client.message("ProcessingConfiguration")(**{"always_encode": True, **fields})
     file = fixture_bytes(source) if isinstance(source, str) else source
     request = client.message("ProcessImageRequest")(image=file, preset=preset, configuration=configuration)
     parts = list(client.call("ProcessImage", "unary_stream")(request, timeout=60))
@@ -204,6 +204,20 @@ def test_jpeg_xl_is_lossy_or_lossless(client, name):
         differences.append(np.abs(np.asarray(image, int) - np.asarray(plain, int)).mean())
     assert sizes == sorted(sizes) and differences == sorted(differences, reverse=True)
     assert differences[-1] < 1.5 < differences[0] < 12
+
+
+@built_in("jxl")
+@pytest.mark.parametrize("name", ["photo-420.jpg", "photo-444.jpg", "photo-progressive.jpg", "photo-gray.jpg"])
+def test_a_jpeg_is_recompressed_and_can_be_reconstructed(client, name):
+    """The foreign decoder gives the bytes of the JPEG, as they are without metadata."""
+    _, jpeg, _ = process(client, name, always_encode=False)
+    options = {"preferred_format": "OUTPUT_FORMAT_JXL", "jxl": {"lossless": True}}
+    _, data, report = process(client, name, always_encode=False, **options)
+    assert report.passthrough and report.output.format == "jxl" and len(data) < 0.96 * len(jpeg)
+    is_jpeg, _, reconstructed, *_ = pillow_jxl.Decoder()(data)
+    assert is_jpeg and bytes(reconstructed) == jpeg
+    _, pixels, report = process(client, name, **options)
+    assert not report.passthrough and len(pixels) > 2 * len(data)
 
 
 @built_in("jxl")

@@ -108,6 +108,68 @@ struct PassthroughTests {
     #expect(again.input.bitDepth == report.output.bitDepth && again.input.colorSpace == report.output.colorSpace)
   }
 
+  private static let losslessJXL = ProcessingConfiguration(preferredFormat: .jxl, jxl: JXLOptions(isLossless: true))
+
+  @Test(
+    "a JPEG becomes a lossless JPEG XL of fewer bytes, with the same pixels", .enabled(if: ImageFormat.jxl.isDecodable),
+    arguments: ["photo-420.jpg", "photo-422.jpg", "photo-444.jpg", "photo-progressive.jpg", "photo-gray.jpg"])
+  func recompression(name: String) throws {
+    let bytes = Fixture.bytes(name)
+    let plan = try Self.plan(bytes, Self.losslessJXL)
+    #expect(plan.passthrough == .recompressed)
+    let (result, report) = try process(bytes, Self.losslessJXL)
+    #expect(report.isPassedThrough && report.output == plan.outputInfo && report.output.format == "jxl")
+    #expect(report.outputByteCount == UInt64(result.count) && report.peakMemoryByteCount <= plan.workingSetByteCount)
+    #expect(try result.count < process(bytes, ProcessingConfiguration()).bytes.count)
+    for windowByteCount in [1, 7, 4096] {
+      #expect(try process(bytes, Self.losslessJXL, windowByteCount: windowByteCount).bytes == result)
+    }
+    let png = ProcessingConfiguration(preferredFormat: .png)
+    let (ours, theirs) = (try Pixels.decode(process(result, png).bytes), try Pixels.decode(process(bytes, png).bytes))
+    #expect(ours.planes.map(\.count) == theirs.planes.map(\.count))
+    for (ours, theirs) in zip(ours.mean, theirs.mean) { #expect(abs(ours - theirs) < 1.5) }
+  }
+
+  @Test(
+    "pixels are encoded where a JPEG cannot be recompressed", .enabled(if: ImageFormat.jxl.isDecodable),
+    arguments: [
+      Case(name: "photo-420.jpg", configuration: .init(maxWidth: 100), passthrough: .decoded),
+      Case(name: "photo-420.jpg", configuration: .init(alwaysEncode: true), passthrough: .decoded),
+      Case(name: "photo-420.jpg", configuration: .init(jxl: JXLOptions(isLossless: false)), passthrough: .decoded),
+      Case(name: "photo-420.jpg", configuration: .init(maxBytes: 1_000_000), passthrough: .decoded),
+      Case(name: "photo-420.jpg", configuration: .init(tolerateDamage: true), passthrough: .decoded),
+      Case(name: "orientation-6.jpg", passthrough: .decoded), Case(name: "photo-cmyk.jpg", passthrough: .decoded),
+      Case(name: "photo.png", passthrough: .decoded),
+    ])
+  func notRecompressed(test: Case) throws {
+    var configuration = test.configuration
+    configuration.preferredFormat = .jxl
+    configuration.jxl = configuration.jxl ?? JXLOptions(isLossless: true)
+    let bytes = Fixture.bytes(test.name)
+    #expect(try Self.plan(bytes, configuration).passthrough == test.passthrough)
+    #expect(try !process(bytes, configuration).report.isPassedThrough)
+  }
+
+  @Test("a JPEG that is cut or damaged is not recompressed", .enabled(if: ImageFormat.jxl.isDecodable))
+  func damagedRecompression() throws {
+    let bytes = Fixture.bytes("photo-420.jpg")
+    for count in [bytes.count / 2, bytes.count - 100] {
+      let error = #expect(throws: PipelineError.self) { try process(Array(bytes.prefix(count)), Self.losslessJXL) }
+      #expect(error?.code == .truncatedImage || error?.code == .corruptImage)
+    }
+    var generator = SeededGenerator(seed: 9)
+    for _ in 0..<20 {
+      var damaged = bytes
+      for _ in 0..<20 {
+        damaged[.random(in: 700..<bytes.count, using: &generator)] = .random(in: 0...255, using: &generator)
+      }
+      // Other damage gives another image.
+      do { _ = try process(damaged, Self.losslessJXL) } catch {
+        #expect(error.code == .truncatedImage || error.code == .corruptImage)
+      }
+    }
+  }
+
   @Test(
     "an image that is passed through has the same colors as an encoded one",
     arguments: ["photo.png", "photo-444.jpg", "photo.webp"])

@@ -83,13 +83,17 @@ static size_t opening_bytes(const ccodecs_rewriter *rewriter, const ccodecs_rewr
   return rewriter->head.count + metadata + metadata / 1024 + 128;
 }
 
+/// Returns whether the copy is transformed.
+static bool is_transform(const ccodecs_rewrite_options *options) {
+  return options->orientation != 1 || options->jxl_effort > 0;
+}
+
 uint64_t ccodecs_rewriter_estimate(
     const ccodecs_rewriter *rewriter, const ccodecs_decoder *decoder, const ccodecs_rewrite_options *options) {
   (void)decoder;                             // its memory is already charged
   static const uint64_t alignment = 4 * 128; // of the budget's blocks
-  const uint64_t turn = options->orientation == 1 || rewriter->methods->turn_bytes == NULL
-                            ? 0
-                            : rewriter->methods->turn_bytes(rewriter, options);
+  const bool is_turned = is_transform(options) && rewriter->methods->turn_bytes != NULL;
+  const uint64_t turn = is_turned ? rewriter->methods->turn_bytes(rewriter, options) : 0;
   return rewriter->budget->used + opening_bytes(rewriter, options) + rewriter->methods->start_bytes(rewriter, options) +
          alignment + turn;
 }
@@ -102,8 +106,9 @@ ccodecs_status ccodecs_rewriter_start(
   ccodecs_survey survey;
   ccodecs_rewriter_survey(rewriter, decoder, &survey);
   const bool is_turn = options->orientation >= 2 && options->orientation <= 8;
-  const bool can_go =
-      is_turn ? (survey.turns >> options->orientation & 1) != 0 : survey.can_copy && options->orientation == 1;
+  const bool can_go = options->jxl_effort > 0 ? survey.can_recompress && options->orientation == 1
+                      : is_turn               ? (survey.turns >> options->orientation & 1) != 0
+                                              : survey.can_copy && options->orientation == 1;
   if (!can_go) {
     return ccodecs_rewriter_fail(rewriter, CCODECS_MISUSE, "an image was rewritten that must be decoded");
   }
@@ -119,7 +124,7 @@ ccodecs_status ccodecs_rewriter_start(
   rewriter->head = opening;
   rewriter->is_started = true;
   rewriter->may_lack_end = options->may_lack_end;
-  if (status == CCODECS_OK && options->orientation != 1) {
+  if (status == CCODECS_OK && is_transform(options)) {
     status = rewriter->methods->create_turn(rewriter, options, &rewriter->turn);
     status = status == CCODECS_OK ? status : ccodecs_rewriter_fail_for_room(rewriter);
   }
@@ -178,6 +183,10 @@ ccodecs_status ccodecs_rewriter_read(ccodecs_rewriter *rewriter, ccodecs_input *
     }
   }
   return rewriter->turn->methods->read(rewriter->turn, piece) ? CCODECS_BYTES_READY : CCODECS_DONE;
+}
+
+void ccodecs_rewriter_set_interrupt(ccodecs_rewriter *rewriter, ccodecs_interrupt interrupt) {
+  rewriter->interrupt = interrupt;
 }
 
 uint32_t ccodecs_rewriter_warnings(const ccodecs_rewriter *rewriter) {

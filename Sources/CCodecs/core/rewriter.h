@@ -5,7 +5,7 @@
 
 #include "decoder.h"
 
-/// A lossless rotation or flip of a compressed image.
+/// A lossless transform of a compressed image: a rotation or a flip, or another coding of its coefficients.
 typedef struct ccodecs_turn ccodecs_turn;
 
 /// The functions of a concrete transform. None is called after a failure.
@@ -46,7 +46,7 @@ typedef struct ccodecs_rewriter_methods {
   /// Creates the transform that processes the copy. Returns CCODECS_OK or CCODECS_NO_MEMORY; the caller destroys `turn`
   /// in both cases.
   ccodecs_status (*create_turn)(
-      const ccodecs_rewriter *rewriter, const ccodecs_rewrite_options *options, ccodecs_turn **turn);
+      ccodecs_rewriter *rewriter, const ccodecs_rewrite_options *options, ccodecs_turn **turn);
   void (*destroy)(ccodecs_rewriter *rewriter); ///< Frees everything, including the rewriter itself.
 } ccodecs_rewriter_methods;
 
@@ -61,6 +61,7 @@ struct ccodecs_rewriter {
   bool may_lack_end;
   bool has_given_head;
   bool is_copied; ///< The last byte of the copy was emitted.
+  ccodecs_interrupt interrupt;
   uint32_t warnings;
   ccodecs_status failure; ///< CCODECS_OK until the rewriter fails.
   char message[200];      ///< The reason for the failure.

@@ -734,6 +734,7 @@ typedef struct ccodecs_survey {
   uint8_t quality;
   /// JPEG: bit N is set if EXIF orientation N can be applied losslessly, in whole blocks.
   uint16_t turns;
+  bool can_recompress; ///< JPEG: it can be recompressed as JPEG XL, in builds that define CCODECS_JXL.
 } ccodecs_survey;
 
 /// Options for ccodecs_rewriter_start.
@@ -746,6 +747,9 @@ typedef struct ccodecs_rewrite_options {
   /// image. The rewriter sets CCODECS_WARNING_NO_END and emits the missing bytes. Rows of a copy may be missing too, so
   /// the caller must decode the bytes before the warning.
   bool may_lack_end;
+  /// 1 to 9: recompress a JPEG as JPEG XL with this effort. The result contains the coefficients, which libjxl reads
+  /// from the whole file. Needs orientation 1 and no metadata. 0 keeps the format.
+  uint8_t jxl_effort;
 } ccodecs_rewrite_options;
 
 /// A piece of the rewritten file.
@@ -773,6 +777,9 @@ uint64_t ccodecs_rewriter_estimate(
 /// buffered. After that, the decoder can only be destroyed.
 ccodecs_status ccodecs_rewriter_start(
     ccodecs_rewriter *rewriter, ccodecs_decoder *decoder, const ccodecs_rewrite_options *options);
+
+/// Sets the interrupt of ccodecs_rewriter_read, which then may return CCODECS_INTERRUPTED while it recompresses.
+void ccodecs_rewriter_set_interrupt(ccodecs_rewriter *rewriter, ccodecs_interrupt interrupt);
 
 /// Reads on from where the decoder stopped. Returns CCODECS_BYTES_READY with the next bytes of the result, which may
 /// point into the window, CCODECS_NEEDS_INPUT, CCODECS_DONE, or the failure.

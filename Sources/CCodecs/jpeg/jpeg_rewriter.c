@@ -10,6 +10,7 @@
 
 #include "../core/encoder.h"
 #include "../core/rewriter.h"
+#include "../jxl/jxl_format.h"
 #include "jpeg_codes.h"
 #include "jpeg_decoder.h"
 #include "jpeg_format.h"
@@ -479,6 +480,17 @@ static bool has_fine_chroma(const jpeg_rewriter *j) {
   return is_fine;
 }
 
+#ifdef CCODECS_JXL
+/// Returns whether JPEG XL has the image's chroma subsampling: none, or halves.
+static bool has_usual_chroma(const ccodecs_jpeg_frame *f) {
+  bool is_usual = f->horizontal[0] <= 2 && f->vertical[0] <= 2;
+  for (uint32_t i = 1; i < f->component_count; i++) {
+    is_usual = is_usual && f->horizontal[i] == 1 && f->vertical[i] == 1;
+  }
+  return is_usual;
+}
+#endif
+
 static void survey(const ccodecs_rewriter *base, const ccodecs_decoder *decoder, ccodecs_survey *survey) {
   const jpeg_rewriter *j = (const jpeg_rewriter *)base;
   const ccodecs_color_space space = decoder->header.color_space;
@@ -497,14 +509,44 @@ static void survey(const ccodecs_rewriter *base, const ccodecs_decoder *decoder,
   for (uint8_t orientation = 2; orientation <= 8; orientation++) {
     survey->turns |= (uint16_t)(ccodecs_jpeg_transform_is_perfect(&j->frame, orientation) << orientation);
   }
+#ifdef CCODECS_JXL
+  survey->can_recompress = has_usual_chroma(&j->frame);
+#endif
 }
+
+#ifdef CCODECS_JXL
+static uint64_t pixel_count(const ccodecs_jpeg_frame *f) {
+  return (uint64_t)f->width * f->height;
+}
+
+static uint64_t sample_count(const ccodecs_jpeg_frame *f) {
+  const uint64_t luma = (uint64_t)f->horizontal[0] * f->vertical[0];
+  uint64_t count = 0;
+  for (uint32_t i = 0; i < f->component_count; i++) {
+    count += pixel_count(f) * f->horizontal[i] * f->vertical[i] / luma + (f->width + f->height) * (uint64_t)16;
+  }
+  return count;
+}
+#endif
 
 static uint64_t turn_bytes(const ccodecs_rewriter *base, const ccodecs_rewrite_options *options) {
-  return ccodecs_jpeg_transform_estimate(&((const jpeg_rewriter *)base)->frame, options);
+  const ccodecs_jpeg_frame *f = &((const jpeg_rewriter *)base)->frame;
+#ifdef CCODECS_JXL
+  if (options->jxl_effort > 0) {
+    return ccodecs_jxl_recompress_estimate(pixel_count(f), sample_count(f));
+  }
+#endif
+  return ccodecs_jpeg_transform_estimate(f, options);
 }
 
-static ccodecs_status create_turn(
-    const ccodecs_rewriter *base, const ccodecs_rewrite_options *options, ccodecs_turn **turn) {
+static ccodecs_status create_turn(ccodecs_rewriter *base, const ccodecs_rewrite_options *options, ccodecs_turn **turn) {
+#ifdef CCODECS_JXL
+  if (options->jxl_effort > 0) {
+    const ccodecs_jpeg_frame *f = &((const jpeg_rewriter *)base)->frame;
+    return ccodecs_jxl_recompress_create(
+        pixel_count(f), sample_count(f), options->jxl_effort, &base->interrupt, base->budget, turn);
+  }
+#endif
   return ccodecs_jpeg_transform_create(&((const jpeg_rewriter *)base)->frame, options, base->budget, turn);
 }
 

@@ -5,7 +5,7 @@
 
 #ifdef CCODECS_JXL
 
-#include <jxl/encode.h>
+#include "jxl_library.h"
 
 static const size_t library_bytes = (size_t)4 << 20;
 /// The distance in units of a just noticeable difference that a quality of 100 stands for; 0 would be lossless.
@@ -13,13 +13,11 @@ static const float min_distance = 0.1f;
 
 typedef struct jxl_encoder {
   ccodecs_encoder base;
-  JxlEncoder *library;
+  jxl_library library;
   JxlEncoderFrameSettings *frame; ///< Owned by `library`.
   uint8_t *pixels;                ///< The whole image, freed once libjxl has copied it.
   size_t row_bytes;
-  size_t charged;
   uint32_t written;
-  bool is_interrupted;
 } jxl_encoder;
 
 static size_t pixel_bytes(const jxl_encoder *e) {
@@ -34,39 +32,12 @@ static ccodecs_status write(ccodecs_encoder *base, const ccodecs_rows *rows) {
   return CCODECS_OK;
 }
 
-/// Runs the parts of a step of libjxl one after the other, and none of them once the caller no longer wants the result.
-static JxlParallelRetCode run(
-    void *owner, void *step, JxlParallelRunInit init, JxlParallelRunFunction part, uint32_t first, uint32_t end) {
-  jxl_encoder *e = owner;
-  const ccodecs_interrupt *interrupt = &e->base.interrupt;
-  const JxlParallelRetCode code = init(step, 1);
-  for (uint32_t i = first; code == 0 && i < end; i++) {
-    if (interrupt->may_continue != NULL && !interrupt->may_continue(interrupt->owner)) {
-      e->is_interrupted = true;
-      return JXL_PARALLEL_RET_RUNNER_ERROR;
-    }
-    part(step, i, 0);
+static ccodecs_status fail(jxl_encoder *e, ccodecs_status status) {
+  if (status == CCODECS_INTERRUPTED) {
+    return ccodecs_encoder_fail(&e->base, status, "encoding was interrupted");
   }
-  return code;
-}
-
-static ccodecs_status fail(jxl_encoder *e) {
-  if (e->is_interrupted) {
-    return ccodecs_encoder_fail(&e->base, CCODECS_INTERRUPTED, "encoding was interrupted");
-  }
-  const JxlEncoderError error = JxlEncoderGetError(e->library);
   return ccodecs_encoder_fail(
-      &e->base, error == JXL_ENC_ERR_OOM ? CCODECS_NO_MEMORY : CCODECS_UNSUPPORTED, "libjxl failed with error %d",
-      (int)error);
-}
-
-static void release(jxl_encoder *e) {
-  if (e->library != NULL) {
-    JxlEncoderDestroy(e->library);
-  }
-  e->library = NULL;
-  ccodecs_budget_refund(e->base.budget, e->charged);
-  e->charged = 0;
+      &e->base, status, "libjxl failed with error %d", (int)JxlEncoderGetError(e->library.encoder));
 }
 
 /// Passes the image to libjxl, which copies it.
@@ -77,38 +48,27 @@ static ccodecs_status end_frame(ccodecs_encoder *base) {
       .data_type = JXL_TYPE_UINT8,
       .endianness = JXL_NATIVE_ENDIAN};
   if (JxlEncoderAddImageFrame(e->frame, &format, e->pixels, pixel_bytes(e)) != JXL_ENC_SUCCESS) {
-    return fail(e);
+    return fail(e, ccodecs_jxl_library_failure(&e->library));
   }
   ccodecs_free(base->budget, e->pixels);
   e->pixels = NULL;
-  JxlEncoderCloseInput(e->library);
   return CCODECS_OK;
 }
 
 static ccodecs_status finish(ccodecs_encoder *base) {
-  enum { STEP_BYTES = 64 << 10 };
   jxl_encoder *e = (jxl_encoder *)base;
-  JxlEncoderStatus status = JXL_ENC_NEED_MORE_OUTPUT;
-  while (status == JXL_ENC_NEED_MORE_OUTPUT) {
-    if (!ccodecs_bytes_reserve(&base->output, STEP_BYTES, base->budget)) {
-      return CCODECS_NO_MEMORY;
-    }
-    uint8_t *next = ccodecs_bytes_start(&base->output) + base->output.count;
-    size_t room = STEP_BYTES;
-    status = JxlEncoderProcessOutput(e->library, &next, &room);
-    base->output.count += STEP_BYTES - room;
+  const ccodecs_status status = ccodecs_jxl_library_finish(&e->library, &base->output, base->budget);
+  if (status != CCODECS_OK) {
+    return fail(e, status);
   }
-  if (status != JXL_ENC_SUCCESS) {
-    return fail(e);
-  }
-  release(e);
+  ccodecs_jxl_library_destroy(&e->library, base->budget);
   return CCODECS_OK;
 }
 
 static void destroy(ccodecs_encoder *base) {
   jxl_encoder *e = (jxl_encoder *)base;
   ccodecs_budget *budget = base->budget;
-  release(e);
+  ccodecs_jxl_library_destroy(&e->library, budget);
   ccodecs_free(budget, e->pixels);
   ccodecs_bytes_free(&base->output, budget);
   ccodecs_free(budget, e);
@@ -165,24 +125,24 @@ static bool describe(jxl_encoder *e) {
   info.num_extra_channels = has_alpha ? 1 : 0;
   info.alpha_bits = has_alpha ? 8 : 0;
   info.uses_original_profile = options->jxl.is_lossless;
-  if (JxlEncoderSetBasicInfo(e->library, &info) != JXL_ENC_SUCCESS) {
+  if (JxlEncoderSetBasicInfo(e->library.encoder, &info) != JXL_ENC_SUCCESS) {
     return false;
   }
   const ccodecs_metadata *metadata = &options->metadata;
   if (metadata->icc_count > 0) {
-    if (JxlEncoderSetICCProfile(e->library, metadata->icc, metadata->icc_count) != JXL_ENC_SUCCESS) {
+    if (JxlEncoderSetICCProfile(e->library.encoder, metadata->icc, metadata->icc_count) != JXL_ENC_SUCCESS) {
       ccodecs_encoder_fail(&e->base, CCODECS_UNSUPPORTED, "libjxl does not accept the color profile of the image");
     }
     return true;
   }
   JxlColorEncoding colors;
   JxlColorEncodingSetToSRGB(&colors, is_gray);
-  return JxlEncoderSetColorEncoding(e->library, &colors) == JXL_ENC_SUCCESS;
+  return JxlEncoderSetColorEncoding(e->library.encoder, &colors) == JXL_ENC_SUCCESS;
 }
 
 static bool configure(jxl_encoder *e) {
   const ccodecs_encode_options *options = &e->base.options;
-  e->frame = JxlEncoderFrameSettingsCreate(e->library, NULL);
+  e->frame = JxlEncoderFrameSettingsCreate(e->library.encoder, NULL);
   return e->frame != NULL &&
          JxlEncoderFrameSettingsSetOption(e->frame, JXL_ENC_FRAME_SETTING_EFFORT, options->jxl.effort) ==
              JXL_ENC_SUCCESS &&
@@ -192,7 +152,7 @@ static bool configure(jxl_encoder *e) {
 }
 
 static bool add_box(jxl_encoder *e, const char *type, const uint8_t *bytes, size_t count) {
-  return JxlEncoderAddBox(e->library, type, bytes, count, JXL_FALSE) == JXL_ENC_SUCCESS;
+  return JxlEncoderAddBox(e->library.encoder, type, bytes, count, JXL_FALSE) == JXL_ENC_SUCCESS;
 }
 
 /// Adds an EXIF block, after the offset of its TIFF header.
@@ -215,13 +175,13 @@ static bool add_metadata(jxl_encoder *e) {
   if (metadata->exif_count == 0 && metadata->xmp_count == 0) {
     return true;
   }
-  return JxlEncoderUseBoxes(e->library) == JXL_ENC_SUCCESS && (metadata->exif_count == 0 || add_exif(e)) &&
+  return JxlEncoderUseBoxes(e->library.encoder) == JXL_ENC_SUCCESS && (metadata->exif_count == 0 || add_exif(e)) &&
          (metadata->xmp_count == 0 || add_box(e, "xml ", metadata->xmp, metadata->xmp_count));
 }
 
 static bool begin(jxl_encoder *e) {
-  e->library = JxlEncoderCreate(NULL);
-  return e->library != NULL && JxlEncoderSetParallelRunner(e->library, run, e) == JXL_ENC_SUCCESS && describe(e) &&
+  const uint64_t charge = library_charge(&e->base.options);
+  return ccodecs_jxl_library_create(&e->library, charge, &e->base.interrupt, e->base.budget) && describe(e) &&
          (e->base.failure != CCODECS_OK || (add_metadata(e) && configure(e)));
 }
 
@@ -235,13 +195,9 @@ ccodecs_encoder *ccodecs_jxl_encoder_create(const ccodecs_encode_options *option
   memset(e, 0, sizeof *e);
   ccodecs_encoder_init(&e->base, &methods, options, budget);
   e->row_bytes = (size_t)options->width * ccodecs_encoder_channels(options);
-  const uint64_t charge = library_charge(options);
-  if (charge <= SIZE_MAX && ccodecs_budget_charge(budget, (size_t)charge)) {
-    e->charged = (size_t)charge;
-    e->pixels = ccodecs_allocate(budget, pixel_bytes(e));
-    if (e->pixels != NULL && begin(e)) {
-      return &e->base;
-    }
+  e->pixels = ccodecs_allocate(budget, pixel_bytes(e));
+  if (e->pixels != NULL && begin(e)) {
+    return &e->base;
   }
   destroy(&e->base);
   return NULL;

@@ -5,6 +5,7 @@
 
 #include "../core/decoder.h"
 #include "../core/encoder.h"
+#include "../core/rewriter.h"
 
 // Returns a decoder for one image; NULL when the budget has no room.
 ccodecs_decoder *ccodecs_jxl_decoder_create(const ccodecs_limits *limits, ccodecs_budget *budget);
@@ -13,5 +14,13 @@ ccodecs_decoder *ccodecs_jxl_decoder_create(const ccodecs_limits *limits, ccodec
 ccodecs_encoder *ccodecs_jxl_encoder_create(const ccodecs_encode_options *options, ccodecs_budget *budget);
 uint64_t ccodecs_jxl_encoder_estimate(const ccodecs_encode_options *options);
 uint64_t ccodecs_jxl_encoder_max_bytes(const ccodecs_encode_options *options);
+
+/// Creates the transform of a JPEG to a JPEG XL from which the JPEG can be reconstructed. `sample_count` is that of all
+/// components, `effort` is 1 to 9; `interrupt` is borrowed. Returns CCODECS_OK or CCODECS_NO_MEMORY.
+ccodecs_status ccodecs_jxl_recompress_create(
+    uint64_t pixel_count, uint64_t sample_count, uint8_t effort, ccodecs_interrupt *interrupt, ccodecs_budget *budget,
+    ccodecs_turn **turn);
+/// Returns an upper bound of the bytes that the transform charges.
+uint64_t ccodecs_jxl_recompress_estimate(uint64_t pixel_count, uint64_t sample_count);
 
 #endif

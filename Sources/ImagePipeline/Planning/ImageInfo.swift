@@ -66,6 +66,7 @@ package struct ImageInfo: Sendable, Hashable {
       size = plan.outputSize
       orientation = Orientation.up.rawValue
       frameCount = plan.frames.isAnimation ? plan.input.frameCount : 1
+      if plan.passthrough == .recompressed { noteFormat(plan.encoder.format) }
       return
     }
     format = ""

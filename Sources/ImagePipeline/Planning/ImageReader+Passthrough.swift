@@ -8,12 +8,15 @@ extension ImageReader {
   ) throws(PipelineError) {
     guard let rewriter = rewriter.take() else { return }
     let (orientation, metadata) = (plan.orientation, plan.encoder.metadata)
-    let (survey, rewritingByteCount) = try withDecoder { decoder in
-      (rewriter.survey(decoder), rewriter.estimatedByteCount(decoder, orientation: orientation, metadata: metadata))
-    }
+    let survey = try withDecoder { decoder in rewriter.survey(decoder) }
     let passthrough = Passthrough(
       plan: plan, header: header, configuration: configuration, survey: survey,
       byteCount: followingByteCount.map { inputByteCount + $0 })
+    let recompression = passthrough == .recompressed ? plan.encoder.jxl : nil
+    let rewritingByteCount = try withDecoder { decoder in
+      rewriter.estimatedByteCount(
+        decoder, orientation: orientation, metadata: metadata, recompression: recompression)
+    }
     guard passthrough != .decoded, rewritingByteCount <= passthrough.maxByteCount(memory: limits.memory) else { return }
     plan.passthrough = passthrough
     plan.workingSetByteCount = rewritingByteCount

@@ -162,7 +162,8 @@ package struct ImageReader: ~Copyable {
       // Both a trial and a transform read all compressed data.
       let mayLackEnd = plan.trialScale != nil || plan.passthrough == .turned
       try rewriter.start(
-        decoder, orientation: plan.orientation, metadata: plan.encoder.metadata, mayLackEnd: mayLackEnd)
+        decoder, orientation: plan.orientation, metadata: plan.encoder.metadata,
+        recompression: plan.passthrough == .recompressed ? plan.encoder.jxl : nil, mayLackEnd: mayLackEnd)
     } catch { throw PipelineError(error) }
     return rewriter
   }

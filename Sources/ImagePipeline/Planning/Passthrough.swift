@@ -8,6 +8,9 @@ package enum Passthrough: String, Sendable, Hashable {
   case copied
   /// As `copied`, and the blocks of a JPEG are also rotated or flipped without loss.
   case turned
+  /// The coefficients of a JPEG are coded as a lossless JPEG XL, from which the file without its metadata can be
+  /// reconstructed.
+  case recompressed
 }
 
 extension Passthrough {
@@ -37,9 +40,19 @@ extension Passthrough {
     // Copyright metadata that follows the image data is not known yet, and a rewritten file has no place for it.
     let hasNoTrailingMetadata =
       (configuration.metadata ?? .strip) == .strip || !header.format.traits.hasTrailingMetadata
-    guard isAsked, hasNoTrailingMetadata, survey.canCopy, plan.encoder.format == header.format, plan.keepsPixels,
-      plan.byteLimit?.choice == nil,
-      plan.color.target == nil, Self.isPlain(header, plan.frames), !plan.encoder.asksForCoding,
+    guard isAsked, hasNoTrailingMetadata, survey.canCopy, plan.keepsPixels, plan.byteLimit?.choice == nil,
+      plan.color.target == nil, Self.isPlain(header, plan.frames)
+    else {
+      self = .decoded
+      return
+    }
+    if survey.canRecompress, plan.encoder.isLosslessJXL, plan.orientation == .up, plan.encoder.metadata.byteCount == 0,
+      configuration.maxBytes == nil
+    {
+      self = .recompressed
+      return
+    }
+    guard plan.encoder.format == header.format, !plan.encoder.asksForCoding,
       Self.isCoarse(survey, beside: plan.encoder)
     else {
       self = .decoded
@@ -73,6 +86,10 @@ extension Passthrough {
   func maxByteCount(memory: Int) -> UInt64 {
     self == .turned ? UInt64(memory) / Self.turningShare : UInt64(memory)
   }
+}
+
+extension EncoderOptions {
+  fileprivate var isLosslessJXL: Bool { format == .jxl && jxl.writesLossless }
 }
 
 extension Plan {

@@ -92,10 +92,13 @@ package struct RewriteStage: ~Copyable {
       if gauge.isFull { return .paused }
       let event: Rewriter.Event
       do {
-        let progress = try rewriter.read(bytes.extracting(droppingFirst: consumed), isLast: isLast)
+        let allowance = allowance
+        let progress = try rewriter.read(bytes.extracting(droppingFirst: consumed), isLast: isLast) {
+          (try? allowance.check()) != nil
+        }
         consumed += progress.consumedByteCount
         event = progress.value
-      } catch { throw PipelineError(error) }
+      } catch { throw try PipelineError(interruption: error, allowance) }
       switch event {
       case .needsInput: return .needsInput
       case .pieceReady:
