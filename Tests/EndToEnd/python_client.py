@@ -13,6 +13,7 @@ import pytest
 ROOT = Path(__file__).parent.parent.parent
 PACKAGE = ROOT / "clients/python"
 BUILD = ROOT / ".build/python-client"
+FOR_TESTS = ["fsspec==2026.9.0", "numpy==2.4.6", "pillow==13.0.0", "pytest==9.0.3"]
 
 
 def run(*command, **options) -> str:
@@ -41,15 +42,15 @@ def wheel(tools, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def python(wheel):
-    """The interpreter of an environment that has only the wheel, what it requires with arrays, and pytest."""
+    """The interpreter of an environment that has only the wheel, what it requires with arrays and URLs, and packages for tests."""
     clean = BUILD / "clean"
     [metadata] = [name for name in zipfile.ZipFile(wheel).namelist() if name.endswith("/METADATA")]
-    required = "".join(re.findall(r"^(?:Requires|Provides)-.*\n", zipfile.ZipFile(wheel).read(metadata).decode(), re.M))
+    required = "".join(re.findall(r"^(?:Requires|Provides)-.*\n", zipfile.ZipFile(wheel).read(metadata).decode(), re.M)) + "\n".join(FOR_TESTS)
     mark = clean / "required.txt"
     if not mark.exists() or mark.read_text() != required:
         shutil.rmtree(clean, ignore_errors=True)
         run(sys.executable, "-m", "venv", clean)
-        run(clean / "bin/pip", "install", "--quiet", f"{wheel}[tensors]", "pytest==9.0.3")
+        run(clean / "bin/pip", "install", "--quiet", f"{wheel}[fsspec,tensors]", *FOR_TESTS)
         mark.write_text(required)
     run(clean / "bin/pip", "install", "--quiet", "--no-deps", "--force-reinstall", wheel)
     run(clean / "bin/pip", "check")

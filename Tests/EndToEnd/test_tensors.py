@@ -148,6 +148,29 @@ def test_images_of_pillow_and_arrays_are_images(arrays, mode):
         assert np.array_equal(arrays.tensor(np.asarray(photo), dtype="uint8", layout="hwc"), array)
 
 
+def test_an_image_is_the_same_wherever_it_comes_from(arrays):
+    import fsspec
+    image, options = fixture_bytes("photo-422.jpg"), {"width": 64, "height": 48, "dtype": "uint8"}
+    fsspec.filesystem("memory").pipe_file("/photos/a.jpg", image)
+    url = "memory://photos/a.jpg"
+    sources = [image, bytearray(image), np.frombuffer(image, np.uint8), FIXTURES / "photo-422.jpg", str(FIXTURES / "photo-422.jpg"),
+               (FIXTURES / "photo-422.jpg").as_uri(), url, fsspec.open(url), io.BytesIO(image), [image[:99], image[99:]]]
+    expected = arrays.tensor(image, **options)
+    [batch] = arrays.tensors([image_worker.Item(type(source).__name__, source) for source in sources], prefetch=1, **options)
+    for key, row, error in zip(batch.keys, batch.array, batch.errors, strict=True):
+        assert error is None and np.array_equal(row, expected), key
+
+
+@pytest.mark.parametrize("mode, profile", [("RGB", "display-p3.icc"), ("RGBA", "display-p3.icc"), ("L", "gray-gamma-1.8.icc")])
+def test_an_image_of_pillow_has_the_colors_of_its_profile(arrays, mode, profile):
+    photo = Image.open(FIXTURES / "photo.png").convert(mode)
+    file = io.BytesIO()
+    photo.save(file, "PNG", icc_profile=fixture_bytes(profile))
+    expected = arrays.tensor(file.getvalue(), dtype="uint8", layout="hwc")
+    assert np.array_equal(arrays.tensor(Image.open(file), dtype="uint8", layout="hwc"), expected)
+    assert not np.array_equal(arrays.tensor(photo, dtype="uint8", layout="hwc"), expected)
+
+
 def test_batches_are_stacked_in_order_with_errors_for_each_image(arrays):
     good = [Image.new("RGB", (30 + number, 20), (number, 0, 255 - number)) for number in range(40)]
     images = [b"no image" if number % 7 == 3 else 5 if number == 20 else np.asarray(image)

@@ -152,6 +152,12 @@ def test_errors_of_items_are_theirs_alone(tmp_path: Path) -> None:
     assert kinds == [type(None), FileNotFoundError, KeyError, ImageError, TypeError, type(None)]
 
 
+def test_a_result_without_bytes_is_a_result() -> None:
+    with FakeWorker() as worker, Client(worker.address) as client:
+        assert client.process(b"").data == b""
+        assert {result.key: result.unwrap().data for result in client.batch([(0, b""), (1, b"a")])} == {0: b"", 1: b"a"}
+
+
 def test_a_mistake_in_the_fields_of_the_batch_is_raised() -> None:
     with FakeWorker() as worker, Client(worker.address) as client:
         with pytest.raises(TypeError, match="max_widht"):
@@ -271,10 +277,11 @@ def test_asyncio() -> None:
 
 
 @pytest.mark.parametrize("item, text", [
-    ("a.jpg", "not a str; for a path, write"), (Path("a.jpg"), "not a PosixPath"), ((1, b"image", 3), "not a tuple of 3"), (b"12", "bytes")])
+    ("a.jpg", r"items\[1\]: an item is .* not a str; for a path, write"),
+    (Path("a.jpg"), "not a PosixPath"), ((1, b"image", 3), "not a tuple of 3"), (b"12", "bytes")])
 def test_what_is_no_item_is_explained(item: Any, text: str) -> None:
     with FakeWorker() as worker, Client(worker.address) as client, pytest.raises(TypeError, match=text):
-        list(client.batch([item]))
+        list(client.batch([(0, b"image"), item]))
 
 
 def test_an_abandoned_batch_holds_nothing_up() -> None:

@@ -16,12 +16,16 @@ from image_worker._generated import image_worker_pb2 as wire
 class TensorWorker(FakeWorker):
     """Returns arrays whose elements are the number of their image; the image "bad" fails, "small" has another size."""
 
+    #: Whether some images wait for the next one, as with a worker of several threads.
+    holds = True
+
     def _batch(self, requests: Iterator[wire.BatchProcessRequest], context: Any) -> Iterator[wire.BatchProcessResponse]:
         held = None
         for request in requests:
             self._note(request, context)
-            if request.start.image.isdigit() and int(request.start.image) % 3 == 0 and request.start.image != b"99":
-                held = request  # until after the next one, as a worker of several threads may
+            is_third = request.start.image.isdigit() and int(request.start.image) % 3 == 0
+            if self.holds and is_third and request.start.image != b"99":
+                held = request
                 continue
             yield from answer(request)
             if held:
@@ -76,7 +80,8 @@ def test_batches_keep_the_order_and_hold_few_images() -> None:
 
 def test_fields_of_the_caller_replace_others() -> None:
     fields = tensors.tensor_fields(
-        4, 2, "float16", "CHW", "bgr", None, "fit", {"tensor": {"mean": [1.0, 2.0, 3.0]}, "pad": False, "gravity": "north"})
+        width=4, height=2, dtype="float16", layout="CHW", channels="bgr", mode="fit", tensor={"mean": [1.0, 2.0, 3.0]}, pad=False,
+        gravity="north")
     assert fields["resize_mode"] == "fit" and fields["pad"] is False and fields["gravity"] == "north"
     assert fields["tensor"] == {
         "element_type": "f16", "layout": "chw", "channels": "bgr", "normalization": None, "mean": [1.0, 2.0, 3.0]}

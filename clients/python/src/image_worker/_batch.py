@@ -135,6 +135,8 @@ class Batch(Generic[Key]):
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
+            for entry in self._waiting:
+                entry.upload.discard()
 
     async def _guard(self, work: Any) -> None:
         try:
@@ -157,11 +159,15 @@ class Batch(Generic[Key]):
                 preset = self._preset if item.preset is None else item.preset
                 start = wire.BatchItemStart(
                     preset=preset, configuration=fields, auxiliary_images=self._auxiliary_images)
-                entry = _Entry(item.key, Upload(item.image), start, Intake(self.workers.max_result_bytes))
+                upload = await Upload.create(item.image)
             except (TypeError, ValueError, OverflowError) as error:
+                kind = next(kind for kind in (TypeError, ValueError, OverflowError) if isinstance(error, kind))
+                self._deliver(BatchResult(item.key, None, kind(f"item {repr(item.key)[:200]}: {error}"), 0))
+            except Exception as error:  # of an image that Pillow cannot read
                 self._deliver(BatchResult(item.key, None, error, 0))
             else:
-                self._waiting.append(entry)
+                upload.prefetch()
+                self._waiting.append(_Entry(item.key, upload, start, Intake(self.workers.max_result_bytes)))
             self.changed.notify()
             await self._slots.acquire()
         self._is_exhausted = True
@@ -226,6 +232,7 @@ class Batch(Generic[Key]):
 
     def finish(self, entry: _Entry[Key], outcome: Result | Exception) -> None:
         """Ends an item."""
+        entry.upload.discard()
         is_result = isinstance(outcome, Result)
         self._deliver(BatchResult(
             entry.key, outcome if is_result else None, None if is_result else outcome,  # type: ignore[arg-type]
@@ -396,7 +403,7 @@ class _Lane:
         while (response := await call.read()) is not grpc.aio.EOF:
             entry = self._in_flight.get(response.item_id)
             outcome = self._add(response, entry) if entry else None
-            if not entry or not outcome:
+            if entry is None or outcome is None:
                 continue
             del self._in_flight[response.item_id]
             self._note(outcome, worker)

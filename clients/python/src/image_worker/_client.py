@@ -15,14 +15,13 @@ from ._addresses import check, is_local
 from ._batch import Batch, BatchResult, Item
 from ._errors import ImageWorkerError, from_rpc_error, from_status, lost, timed_out
 from ._generated import image_worker_pb2 as wire
-from ._iteration import iterate
+from ._iteration import iterate, prefetched
 from ._options import MAX_RESULT_BYTES, TLS, RetryPolicy
 from ._requests import Overlay, auxiliary_images as auxiliary_images_of, configuration, renditions as renditions_of
 from ._results import Collector, Intake, Part, Result
 from ._sources import CHUNK_BYTES, WHOLE_BYTES, Reader, Source, SourceError, Upload
 from ._stall import StallTimer
-from ._tensors import (
-    Channels, DType, Layout, Mode, Normalization, Stack, TensorBatch, array_of, shape_of, tensor_fields)
+from ._tensors import Stack, TensorBatch, TensorOptions, TensorsOptions, array_of, shape_of, tensor_fields
 from ._workers import Worker, Workers, image_key
 
 if TYPE_CHECKING:
@@ -38,17 +37,7 @@ Value = TypeVar("Value")
 class AsyncClient:
     """A client of one or several workers, for asyncio. Create it where an event loop runs, and close it there.
 
-    - `addresses`: `"host:port"`, or several of them. Calls go to the address with the fewest open calls, and avoid those
-      that failed just now.
-    - `tls`: `True` or a `TLS` for an encrypted connection.
-    - `token`: sent as `authorization: Bearer`, or a function that returns it for each call. Tokens are not sent without TLS,
-      except to this machine.
-    - `connections`: connections per address. A balancer that distributes connections needs several.
-    - `retry`: when requests are sent again.
-    - `affinity`: sends the same image to the same worker, whose cache may have its result, instead of the one with the fewest
-      open calls; the next one serves its images while it fails. The header `x-image-key` does the same for a proxy that is set
-      up for it. Not for batches.
-    - `max_result_bytes`: the maximum size of a result; a larger one is a `LimitExceededError`. Default: 128 MiB.
+    Its parameters and methods are those of `Client`, which describes them.
     """
 
     def __init__(
@@ -84,15 +73,11 @@ class AsyncClient:
         self, image: Source, *, preset: str = "", timeout: float | None = 60,
         auxiliary_images: Mapping[str, Overlay] = {}, **fields: Unpack[Fields],
     ) -> Result:
-        """Processes one image. Raises `ImageWorkerError`.
-
-        `timeout` is for all attempts together, in seconds. `auxiliary_images` are the images that `overlays` name, as bytes or
-        paths, which are read at once. `fields` override those of the preset; `image_worker.Fields` lists them.
-        """
+        """Processes one image, as `Client.process` describes. Raises `ImageWorkerError`."""
         async with aclosing(self._parts(image, preset, timeout, configuration(fields), (), auxiliary_images)) as parts:
             collector = Collector()
             async for part in parts:
-                if result := collector.add(part):
+                if (result := collector.add(part)) is not None:
                     return _unwrap(result)
         raise lost("the stream ended before the result")
 
@@ -100,10 +85,7 @@ class AsyncClient:
         self, image: Source, *, preset: str = "", timeout: float | None = 60,
         auxiliary_images: Mapping[str, Overlay] = {}, **fields: Unpack[Fields],
     ) -> AsyncGenerator[wire.ImageInfo | bytes | wire.ProcessingReport, None]:
-        """Processes one image, and returns the parts of the result as they arrive: a header, chunks, and a report.
-
-        The call is not sent again after the first part. If it fails then, the chunks that have arrived are worthless.
-        """
+        """Processes one image, and returns the parts of the result as they arrive, as `Client.stream` describes."""
         async with aclosing(self._parts(image, preset, timeout, configuration(fields), (), auxiliary_images)) as parts:
             async for part in parts:
                 kind = part.WhichOneof("part")
@@ -116,64 +98,39 @@ class AsyncClient:
         self, image: Source, renditions: Mapping[str, Mapping[str, object]], *, timeout: float | None = 60,
         auxiliary_images: Mapping[str, Overlay] = {},
     ) -> dict[str, Result | ImageWorkerError]:
-        """Processes one image to several results. It is uploaded and decoded once.
-
-        Each rendition has a name, and a dictionary of fields with an optional `preset`. A rendition that fails has its error
-        as value. An error of the whole image is raised.
-        """
+        """Processes one image to several results, as `Client.renditions` describes."""
         outcomes: dict[str, Result | ImageWorkerError] = {}
         collectors = {name: Collector() for name in renditions}
         async with aclosing(self._parts(image, "", timeout, None, renditions_of(renditions), auxiliary_images)) as parts:
             async for part in parts:
                 if part.rendition_id not in collectors:
                     raise from_status(part.error)
-                if outcome := collectors[part.rendition_id].add(part):
+                if (outcome := collectors[part.rendition_id].add(part)) is not None:
                     outcomes[part.rendition_id] = outcome
                 if len(outcomes) == len(collectors):
                     return outcomes
         raise lost("the stream ended before all results")
 
-    async def tensor(
-        self, image: Source, *, width: int | None = None, height: int | None = None, dtype: DType = "float32",
-        layout: Layout = "chw", normalize: Normalization = None, mode: Mode = "fill", channels: Channels = "rgb",
-        preset: str = "", timeout: float | None = 60, **fields: Unpack[Fields],
-    ) -> NDArray[Any]:
-        """Processes one image to an array for a model, of the shape [channels, height, width].
-
-        Samples are as `normalize` names: 0 to 1 by default. Needs NumPy; torch.from_numpy and others take the array without a
-        copy.
-
-        - `width`, `height`: the exact size in pixels, to which images are also enlarged; without both, that of the image.
-        - `dtype`: the type of the elements: "float32", "float16", "bfloat16" (with the package ml_dtypes) or "uint8".
-        - `layout`: "chw", or "hwc" for the shape [height, width, channels].
-        - `normalize`: "none" (0 to 255), "unit" (0 to 1), "half" (-1 to 1), "imagenet" or "clip"; for others, set
-          `tensor={"scale": ..., "mean": [...], "standard_deviation": [...]}`.
-        - `mode`: "fill" covers the size and crops the rest, "fit" pads the image (letterbox), "stretch" distorts it.
-        - `channels`: "rgb", "bgr" or "gray".
-        - `timeout`, `preset` and `fields` as for `process`. For models that were trained with images that Pillow resized:
-          `exact_resize=True, resampling_kernel="bicubic"`.
-        """
-        requested: Any = tensor_fields(width, height, dtype, layout, channels, normalize, mode, fields)
-        return array_of(await self.process(image, preset=preset, timeout=timeout, **requested))
+    async def tensor(self, image: Source, **options: Unpack[TensorOptions]) -> NDArray[Any]:
+        """Processes one image to an array for a model, as `Client.tensor` describes."""
+        preset, timeout = options.pop("preset", ""), options.pop("timeout", 60)
+        return array_of(await self.process(image, preset=preset, timeout=timeout, **tensor_fields(**options)))
 
     async def tensors(
-        self, images: Iterable[Source] | AsyncIterable[Source], *, width: int, height: int, batch_size: int = 32,
-        dtype: DType = "float32", layout: Layout = "chw", normalize: Normalization = None, mode: Mode = "fill",
-        channels: Channels = "rgb", preset: str = "", timeout: float | None = 300, streams: int | None = None,
-        window: int = 8, **fields: Unpack[Fields],
+        self, images: Iterable[Source | Item[Any]] | AsyncIterable[Source | Item[Any]], **options: Unpack[TensorsOptions],
     ) -> AsyncGenerator[TensorBatch, None]:
-        """Processes many images to arrays of one size, stacked in the order of the images.
-
-        Each batch has `batch_size` images, the last one fewer. An image that fails does not end the batch: its array is zero,
-        and `errors` has its error. Images are taken while batches are consumed. Other parameters are those of `tensor` and
-        `batch`; images are not pairs, but only what `process` takes.
-        """
-        requested: Any = tensor_fields(width, height, dtype, layout, channels, normalize, mode, fields)
+        """Processes many images to arrays of one size, stacked in the order of the images, as `Client.tensors` describes."""
+        size, errors, prefetch = options.pop("batch_size", 32), options.pop("errors", "mask"), options.pop("prefetch", 0)
+        preset, timeout = options.pop("preset", ""), options.pop("timeout", 300)
+        streams, window = options.pop("streams", None), options.pop("window", 8)
+        fields = tensor_fields(**options)
         ahead = max(1, window) * (streams or len(self._workers.all))
-        stack = Stack(batch_size, ahead, shape_of(width, height, requested), dtype)
+        stack = Stack(size, ahead, shape_of(options, fields), options.get("dtype", "float32"), errors)
         results = self.batch(
-            stack.numbered(images), preset=preset, timeout=timeout, streams=streams, window=window, **requested)
-        async with aclosing(results), aclosing(stack.batches(results)) as batches:
+            stack.numbered(images), preset=preset, timeout=timeout, streams=streams, window=window, **fields)
+        async with (
+            aclosing(results), aclosing(stack.batches(results)) as stacked, aclosing(prefetched(stacked, prefetch)) as batches,
+        ):
             async for batch in batches:
                 yield batch
 
@@ -183,7 +140,7 @@ class AsyncClient:
     ) -> wire.InspectImageResponse:
         """Returns the properties of an image and of its result, from the first mebibyte of the file."""
         try:
-            reader = await Upload(image).open()
+            reader = await (await Upload.create(image)).open()
             try:
                 head = await reader.read_exactly(WHOLE_BYTES)
             finally:
@@ -207,22 +164,7 @@ class AsyncClient:
         preset: str = "", timeout: float | None = 300, streams: int | None = None, window: int = 8,
         auxiliary_images: Mapping[str, Overlay] = {}, **fields: Unpack[Fields],
     ) -> AsyncGenerator[BatchResult[Key], None]:
-        """Processes many images, and returns their results as they are ready, in any order.
-
-        Items are `(key, image)` or `Item`s; keys name the results. Each item has exactly one result, which contains its error
-        if it failed; the others go on. Errors of a worker or a connection are retried, on other workers if there are any. If
-        no worker can be reached for `RetryPolicy.give_up_after`, or none accepts the token, that error is raised.
-
-        Items are taken while results are consumed: at most `streams * window` items are open at a time, and the memory of a
-        batch is that of so many results, each of at most `max_result_bytes`.
-
-        - `timeout`: seconds for one item, from when it is sent first.
-        - `streams`: the number of streams, on each of which a worker processes several images at the same time. Default: one
-          for each address. Behind a balancer, use at least one for each worker.
-        - `window`: items in flight on a stream. A worker processes 8 at the same time (`--max-images-per-stream`) and reads
-          no further; more would only fill the buffers of proxies.
-        - `auxiliary_images`: the images that the overlays of all items name, which are sent with each item.
-        """
+        """Processes many images, and returns their results as they are ready, as `Client.batch` describes."""
         if window < 1 or (streams is not None and streams < 1):
             raise ValueError("streams and window must be at least 1")
         self._workers.check_open()
@@ -240,7 +182,8 @@ class AsyncClient:
         renditions: Sequence[wire.Rendition] = (), auxiliary_images: Mapping[str, Overlay] = {},
     ) -> AsyncGenerator[Part, None]:
         """The parts of the result, of the first attempt that gives any."""
-        upload, retries = Upload(image), _Retries(self._workers, timeout)
+        retries = _Retries(self._workers, timeout)
+        upload = await Upload.create(image)
         start = wire.BatchItemStart(
             preset=preset, configuration=fields, renditions=renditions,
             auxiliary_images=auxiliary_images_of(auxiliary_images))
@@ -374,11 +317,14 @@ async def _send(call: Any, start: wire.BatchItemStart, head: bytes, reader: Read
 
 
 async def _items(source: AsyncIterator[Item[Key] | tuple[Key, Source]]) -> AsyncIterator[Item[Key]]:
+    number = 0
     async for item in source:
         if not isinstance(item, Item) and not (isinstance(item, (tuple, list)) and len(item) == 2):
             raise TypeError(
-                f"an item is a pair of a key and an image, or an Item, not {_shown(item)}; for a path, write (path, path)")
+                f"items[{number}]: an item is a pair of a key and an image, or an Item, not {_shown(item)}; for a path, write "
+                "(path, path)")
         yield item if isinstance(item, Item) else Item(item[0], item[1])
+        number += 1
 
 
 def _shown(value: object) -> str:

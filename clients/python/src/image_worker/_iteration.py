@@ -33,6 +33,35 @@ async def iterate(values: Iterable[Value] | AsyncIterable[Value]) -> AsyncGenera
         asked.put(None)
 
 
+async def prefetched(values: AsyncGenerator[Value, None], count: int) -> AsyncGenerator[Value, None]:
+    """Iterates over `values`, of which at most `count` are computed before they are asked for."""
+    if count < 1:
+        async for value in values:
+            yield value
+        return
+    room = asyncio.Semaphore(count)
+    ready: asyncio.Queue[Value | object] = asyncio.Queue()
+
+    async def fill() -> None:
+        try:
+            await room.acquire()
+            async for value in values:
+                ready.put_nowait(value)
+                await room.acquire()
+        finally:
+            ready.put_nowait(_END)
+
+    filling = asyncio.create_task(fill())
+    try:
+        while (result := await ready.get()) is not _END:
+            room.release()
+            yield result  # type: ignore[misc]
+        await filling
+    finally:
+        filling.cancel()
+        await asyncio.gather(filling, return_exceptions=True)
+
+
 def _pull(
     values: Iterable[object], asked: queue.SimpleQueue[asyncio.Future[object] | None], loop: asyncio.AbstractEventLoop,
 ) -> None:

@@ -7,6 +7,7 @@ import atexit
 import os
 import threading
 from collections.abc import AsyncGenerator, Callable, Coroutine, Generator, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
@@ -18,7 +19,7 @@ from ._options import MAX_RESULT_BYTES, TLS, RetryPolicy
 from ._requests import Overlay
 from ._results import Result
 from ._sources import Source
-from ._tensors import Channels, DType, Layout, Mode, Normalization, TensorBatch
+from ._tensors import TensorBatch, TensorOptions, TensorsOptions
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -113,45 +114,44 @@ class Client:
         return self._loop.run(self._client.renditions(
             image, renditions, timeout=timeout, auxiliary_images=auxiliary_images))
 
-    def tensor(
-        self, image: Source, *, width: int | None = None, height: int | None = None, dtype: DType = "float32",
-        layout: Layout = "chw", normalize: Normalization = None, mode: Mode = "fill", channels: Channels = "rgb",
-        preset: str = "", timeout: float | None = 60, **fields: Unpack[Fields],
-    ) -> NDArray[Any]:
+    def tensor(self, image: Source, **options: Unpack[TensorOptions]) -> NDArray[Any]:
         """Processes one image to an array for a model, of the shape [channels, height, width].
 
         Samples are as `normalize` names: 0 to 1 by default. Needs NumPy; torch.from_numpy and others take the array without a
         copy.
 
         - `width`, `height`: the exact size in pixels, to which images are also enlarged; without both, that of the image.
-        - `dtype`: the type of the elements: "float32", "float16", "bfloat16" (with the package ml_dtypes) or "uint8".
-        - `layout`: "chw", or "hwc" for the shape [height, width, channels].
+        - `dtype`: the type of the elements: "float32" (the default), "float16", "bfloat16" (with the package ml_dtypes) or
+          "uint8".
+        - `layout`: "chw" (the default), or "hwc" for the shape [height, width, channels].
         - `normalize`: "none" (0 to 255), "unit" (0 to 1), "half" (-1 to 1), "imagenet" or "clip"; for others, set
           `tensor={"scale": ..., "mean": [...], "standard_deviation": [...]}`.
-        - `mode`: "fill" covers the size and crops the rest, "fit" pads the image (letterbox), "stretch" distorts it.
-        - `channels`: "rgb", "bgr" or "gray".
-        - `timeout`, `preset` and `fields` as for `process`. For models that were trained with images that Pillow resized:
+        - `mode`: "fill" (the default) covers the size and crops the rest, "fit" pads the image (letterbox), "stretch" distorts
+          it.
+        - `channels`: "rgb" (the default), "bgr" or "gray".
+        - `timeout`, `preset` and fields as for `process`. For models that were trained with images that Pillow resized:
           `exact_resize=True, resampling_kernel="bicubic"`.
         """
-        return self._loop.run(self._client.tensor(
-            image, width=width, height=height, dtype=dtype, layout=layout, normalize=normalize, mode=mode, channels=channels,
-            preset=preset, timeout=timeout, **fields))
+        return self._loop.run(self._client.tensor(image, **options))
 
     def tensors(
-        self, images: Iterable[Source], *, width: int, height: int, batch_size: int = 32,
-        dtype: DType = "float32", layout: Layout = "chw", normalize: Normalization = None, mode: Mode = "fill",
-        channels: Channels = "rgb", preset: str = "", timeout: float | None = 300, streams: int | None = None,
-        window: int = 8, **fields: Unpack[Fields],
+        self, images: Iterable[Source | Item[Any]], **options: Unpack[TensorsOptions],
     ) -> Generator[TensorBatch, None, None]:
         """Processes many images to arrays of one size, stacked in the order of the images.
 
-        Each batch has `batch_size` images, the last one fewer. An image that fails does not end the batch: its array is zero,
-        and `errors` has its error. Images are taken while batches are consumed. Other parameters are those of `tensor` and
-        `batch`; images are not pairs, but only what `process` takes.
+        Images are what `process` takes, or `Item`s, whose keys, such as labels, are in `TensorBatch.keys`. They are taken while
+        batches are consumed, and iterated in another thread.
+
+        - `batch_size`: the number of images of a batch: 32 by default. The last one may have fewer.
+        - `errors`: what becomes of an image that fails. "mask" (the default): its array is zero, `errors` has its error, and
+          `mask` is false. "skip": it is left out, and the next one takes its place. "raise": its error is raised.
+        - `prefetch`: the number of batches that are prepared before they are asked for, in memory: none by default. A training
+          loop needs one or two, so that images are processed during its steps.
+        - Others as for `tensor`, where `width` and `height` are required, and `timeout`, `streams` and `window` as for `batch`.
+
+        Close the iterator, or read it to its end.
         """
-        return self._loop.iterate(self._client.tensors(
-            images, width=width, height=height, batch_size=batch_size, dtype=dtype, layout=layout, normalize=normalize,
-            mode=mode, channels=channels, preset=preset, timeout=timeout, streams=streams, window=window, **fields))
+        return self._loop.iterate(self._client.tensors(images, **options))
 
     def inspect(
         self, image: Source, *, preset: str = "", timeout: float | None = 60,
@@ -193,6 +193,11 @@ class Client:
             auxiliary_images=auxiliary_images, **fields))
 
 
+def was_forked() -> bool:
+    """Returns whether this process was forked from one that used clients."""
+    return _Loop._shared is not None and _Loop._shared._process != os.getpid()
+
+
 class _Loop:
     """An event loop in a daemon thread, shared by all clients of the process."""
 
@@ -201,6 +206,8 @@ class _Loop:
 
     def __init__(self) -> None:
         self._loop = asyncio.new_event_loop()
+        # Files and URLs are read in threads. The default of as many as processors and a few is too few for URLs.
+        self._loop.set_default_executor(ThreadPoolExecutor(32, "image-worker-files"))
         self._process = os.getpid()
         self._is_stopped = False
         # So that the garbage collector leaves their end to `iterate`.

@@ -6,19 +6,20 @@ import asyncio
 import math
 from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Iterable, Mapping
 from contextlib import aclosing
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, Optional, TypeVar, Union
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Literal, Optional, get_args
 
-from ._batch import BatchResult
+from ._batch import BatchResult, Item
 from ._generated import image_worker_pb2 as wire
+from ._generated.fields import Fields
 from ._iteration import iterate
+from ._sources import Source
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+    from typing_extensions import Required
 
     from ._results import Result
-
-Value = TypeVar("Value")
 
 #: The type of the elements, as NumPy names it. "bfloat16" needs the package ml_dtypes.
 DType = Literal["uint8", "float16", "bfloat16", "float32"]
@@ -31,6 +32,8 @@ Mode = Literal["fill", "fit", "stretch"]
 Normalization = Optional[Literal["none", "unit", "half", "imagenet", "clip"]]
 #: The channels and their order.
 Channels = Literal["rgb", "bgr", "gray"]
+#: What becomes of an image that fails: "mask" leaves its array zero, "skip" leaves it out, "raise" ends everything.
+Errors = Literal["mask", "skip", "raise"]
 #: The part of an array that shows its image: x, y, width and height.
 Box = tuple[int, int, int, int]
 
@@ -39,6 +42,35 @@ _TYPES: Mapping[int, str] = {wire.TensorElementType.Value(f"TENSOR_ELEMENT_TYPE_
                              for name, short in _ELEMENTS.items()}
 _MODES: Mapping[str, Mapping[str, object]] = {
     "fill": {"resize_mode": "fill"}, "fit": {"resize_mode": "fit", "pad": True}, "stretch": {"resize_mode": "stretch"}}
+
+
+class _ArrayOptions(Fields, total=False):
+    dtype: DType
+    layout: Layout
+    normalize: Normalization
+    mode: Mode
+    channels: Channels
+    preset: str
+    timeout: float | None
+
+
+class TensorOptions(_ArrayOptions, total=False):
+    """The options of `Client.tensor`, among them all fields of a configuration."""
+
+    width: int | None
+    height: int | None
+
+
+class TensorsOptions(_ArrayOptions, total=False):
+    """The options of `Client.tensors`, among them all fields of a configuration."""
+
+    width: Required[int]
+    height: Required[int]
+    batch_size: int
+    errors: Errors
+    prefetch: int
+    streams: int | None
+    window: int
 
 
 @dataclass(frozen=True)
@@ -54,9 +86,17 @@ class TensorBatch:
     contents: tuple[Box | None, ...]
     #: The index of the first image among all of them.
     start: int
+    #: The key of each image: that of its `Item`, such as a label, or else its index among all images.
+    keys: tuple[Any, ...]
 
     def __len__(self) -> int:
         return len(self.errors)
+
+    @property
+    def mask(self) -> NDArray[Any]:
+        """Which images did not fail, as an array of booleans."""
+        mask: NDArray[Any] = _numpy().array([error is None for error in self.errors], bool)
+        return mask
 
     def unwrap(self) -> NDArray[Any]:
         """Returns the array, or raises the error of the first image that failed."""
@@ -67,14 +107,12 @@ class TensorBatch:
 
 
 def tensor_fields(
-    width: int | None, height: int | None, dtype: str, layout: str, channels: str, normalize: str | None, mode: str,
-    fields: Mapping[str, object],
+    *, width: int | None = None, height: int | None = None, dtype: str = "float32", layout: str = "chw",
+    channels: str = "rgb", normalize: str | None = None, mode: str = "fill", **fields: object,
 ) -> dict[str, Any]:
     """Returns the fields of a configuration. Those of the caller replace others; in `tensor`, one by one."""
     if mode not in _MODES:
         raise ValueError(f"mode is {mode!r}; it must be one of {', '.join(_MODES)}")
-    if dtype not in _ELEMENTS:
-        raise ValueError(f"dtype is {dtype!r}; it must be one of {', '.join(_ELEMENTS)}")
     _dtype(dtype)
     size: dict[str, object] = {}
     if width is not None and height is not None:
@@ -93,7 +131,25 @@ def array_of(result: Result) -> NDArray[Any]:
     info = result.report.output.tensor
     if not result.report.output.HasField("tensor"):
         raise ValueError(f"the result is {result.format or 'no tensor'}; request preferred_format=\"raw\"")
-    return _view(result, info).copy()
+    source = _view(result, info)
+    array = zeros(source.shape, source.dtype)
+    array[...] = source
+    return array
+
+
+def zeros(shape: tuple[int, ...], dtype: Any) -> NDArray[Any]:
+    """Returns a new array. Its address is a multiple of 64, as JAX copies others."""
+    numpy = _numpy()
+    size = math.prod(shape) * dtype.itemsize
+    data = numpy.zeros(size + 64, numpy.uint8)
+    start = -data.ctypes.data % 64
+    array: NDArray[Any] = data[start:start + size].view(dtype).reshape(shape)
+    return array
+
+
+def no_rows(options: TensorsOptions) -> NDArray[Any]:
+    """Returns the array of a batch without images."""
+    return zeros((0, *shape_of(options, tensor_fields(**options))), _dtype(options.get("dtype", "float32")))
 
 
 def _view(result: Result, info: wire.TensorInfo) -> NDArray[Any]:
@@ -116,6 +172,8 @@ def _numpy() -> Any:
 
 
 def _dtype(name: str) -> Any:
+    if name not in _ELEMENTS:
+        raise ValueError(f"dtype is {name!r}; it must be one of {', '.join(_ELEMENTS)}")
     numpy = _numpy()
     if name != "bfloat16":
         return numpy.dtype(name).newbyteorder("<")
@@ -132,49 +190,64 @@ class Stack:
     At most `ahead` images more than those of the next batch are taken, so that one slow image does not fill the memory.
     """
 
-    def __init__(self, size: int, ahead: int, shape: tuple[int, ...], dtype: str) -> None:
+    def __init__(self, size: int, ahead: int, shape: tuple[int, ...], dtype: str, policy: Errors = "mask") -> None:
         if size < 1:
             raise ValueError(f"batch_size is {size}; it must be at least 1")
-        self._size, self._shape, self._dtype = size, shape, _dtype(dtype)
+        if policy not in get_args(Errors):
+            raise ValueError(f"errors is {policy!r}; it must be one of {', '.join(get_args(Errors))}")
+        self._size, self._shape, self._dtype, self._policy = size, shape, _dtype(dtype), policy
         self._room = asyncio.Semaphore(size + ahead)
+        self._keys: dict[int, Any] = {}
         self._results: dict[int, BatchResult[int]] = {}
-        self._start = 0
+        self._next = 0
+        # Of the batch that has begun: the number, key, error and content of each image.
+        self._rows: list[tuple[int, Any, Exception | None, Box | None]] = []
+        self._array = zeros((size, *shape), self._dtype)
 
-    async def numbered(self, values: Iterable[Value] | AsyncIterable[Value]) -> AsyncIterator[tuple[int, Value]]:
-        """Numbers values as there is room for them."""
+    async def numbered(
+        self, values: Iterable[Source | Item[Any]] | AsyncIterable[Source | Item[Any]],
+    ) -> AsyncIterator[Item[int]]:
+        """Numbers images as there is room for them."""
         number = 0
         async with aclosing(iterate(values)) as source:
             async for value in source:
                 await self._room.acquire()
-                yield number, value
+                self._keys[number] = value.key if isinstance(value, Item) else number
+                yield replace(value, key=number) if isinstance(value, Item) else Item(number, value)
                 number += 1
 
     async def batches(self, results: AsyncGenerator[BatchResult[int], None]) -> AsyncGenerator[TensorBatch, None]:
         """Returns batches as all of their results have come."""
         async for result in results:
             self._results[result.key] = result
-            while all(self._start + index in self._results for index in range(self._size)):
-                yield self._take(self._size)
-        while self._results:
-            yield self._take(min(self._size, len(self._results)))
+            while self._next in self._results:
+                self._add(self._results.pop(self._next))
+                if len(self._rows) == self._size:
+                    yield self._take()
+        if self._rows:
+            yield self._take()
 
-    def _take(self, count: int) -> TensorBatch:
-        array = _numpy().zeros((count, *self._shape), self._dtype)
-        errors: list[Exception | None] = []
-        contents: list[Box | None] = []
-        for index in range(count):
-            outcome = self._results.pop(self._start + index)
-            error, content = outcome.error, None
-            if outcome.result is not None:
-                try:
-                    content = self._copy(outcome.result, array[index])
-                except ValueError as caught:
-                    error = caught
-            errors.append(error)
-            contents.append(content)
-            self._room.release()
-        self._start += count
-        return TensorBatch(array, tuple(errors), tuple(contents), self._start - count)
+    def _add(self, outcome: BatchResult[int]) -> None:
+        """Adds the row of the next image."""
+        number, error, content = self._next, outcome.error, None
+        self._next += 1
+        self._room.release()
+        key = self._keys.pop(number)
+        if outcome.result is not None:
+            try:
+                content = self._copy(outcome.result, self._array[len(self._rows)])
+            except ValueError as caught:
+                error = caught
+        if error is not None and self._policy == "raise":
+            raise error
+        if error is None or self._policy == "mask":
+            self._rows.append((number, key, error, content))
+
+    def _take(self) -> TensorBatch:
+        numbers, keys, errors, contents = zip(*self._rows)
+        array, self._array = self._array[:len(self._rows)], zeros(self._array.shape, self._dtype)
+        self._rows = []
+        return TensorBatch(array, errors, contents, numbers[0], keys)
 
     def _copy(self, result: Result, row: Any) -> Box:
         info = result.report.output.tensor
@@ -184,9 +257,10 @@ class Stack:
         return (info.content.x, info.content.y, info.content.width, info.content.height)
 
 
-def shape_of(width: int, height: int, fields: Mapping[str, Any]) -> tuple[int, ...]:
-    """Returns the shape that `tensor_fields` of this size request."""
+def shape_of(options: TensorsOptions, fields: Mapping[str, Any]) -> tuple[int, ...]:
+    """Returns the shape of the arrays of `fields`, which `tensor_fields` made of `options`."""
+    width, height = options.get("width"), options.get("height")
+    if width is None or height is None:
+        raise TypeError("tensors of one shape need width and height")
     count = 1 if fields["tensor"]["channels"] == "gray" else 3
     return (height, width, count) if fields["tensor"]["layout"] == "hwc" else (count, height, width)
-
-

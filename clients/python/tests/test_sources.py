@@ -1,0 +1,191 @@
+"""What an image may be: the types that are taken, how pixels are sent, and URLs."""
+
+import array
+import io
+import itertools
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy
+import pytest
+from fake import Break, FakeWorker
+from image_worker import Client
+from image_worker._sources import encoded
+
+PIXELS = numpy.arange(2 * 3 * 4, dtype="uint8").reshape(2, 3, 4)
+
+
+@contextmanager
+def sent(source: Any) -> Iterator[tuple[FakeWorker, Client, bytes]]:
+    """A client, and what it sends for `source`."""
+    with FakeWorker() as worker, Client(worker.address) as client:
+        yield worker, client, client.process(source).data[::-1]
+
+
+@pytest.mark.parametrize("source", [
+    array.array("B", b"image"), numpy.frombuffer(b"image", "uint8"), numpy.frombuffer(b"iXmXaXgXeX", "uint8")[::2],
+    memoryview(b"iXmXaXgXeX")[::2], io.BytesIO(b"image").getbuffer(), [b"im", b"age"]],
+    ids=["array.array", "numpy", "numpy-strides", "strides", "buffer", "list"])
+def test_everything_like_bytes_is_a_file(source: Any) -> None:
+    with sent(source) as (_, _, received):
+        assert received == b"image"
+
+
+@pytest.mark.parametrize("pixels, expected", [
+    (PIXELS[..., 0], b"P5\n3 2\n255\n" + PIXELS[..., 0].tobytes()), (PIXELS[..., :1], b"P5\n3 2\n255\n" + PIXELS[..., 0].tobytes()),
+    (PIXELS[..., :3], b"P6\n3 2\n255\n" + PIXELS[..., :3].tobytes()),
+    (PIXELS[..., ::-1], b"P7\nWIDTH 3\nHEIGHT 2\nDEPTH 4\nMAXVAL 255\nTUPLTYPE RGB_ALPHA\nENDHDR\n" + PIXELS[..., ::-1].tobytes())],
+    ids=["gray", "one-channel", "rgb", "rgba"])
+def test_arrays_are_sent_without_compression(pixels: Any, expected: bytes) -> None:
+    with sent(pixels) as (worker, client, received):
+        assert received == expected
+        [result] = client.batch([("key", pixels)])
+        assert result.unwrap().data[::-1] == expected
+
+
+@pytest.mark.parametrize("source, text", [
+    (PIXELS.astype("f4"), "uint8 of the shape .* not <f4 of the shape"), (PIXELS[..., :2], r"not \|u1 of the shape \(2, 3, 2\)"),
+    (numpy.zeros((0, 4), "uint8"), r"the shape \(0, 4\)"), (7, "an image is bytes, a path, a URL, .* not int"),
+    (None, "not NoneType"), (object(), "not object")])
+def test_a_wrong_type_is_named_with_its_item(source: Any, text: str) -> None:
+    with FakeWorker() as worker, Client(worker.address) as client:
+        with pytest.raises(TypeError, match=text):
+            client.process(source)
+        first, second = sorted(client.batch([(0, b"image"), ("b.jpg", source)]), key=lambda result: str(result.key))
+        assert first.error is None and isinstance(second.error, TypeError)
+        with pytest.raises(TypeError, match=f"item 'b.jpg': .*{text}"):
+            second.unwrap()
+        with pytest.raises(TypeError, match=f"item 0: .*{text}"):
+            list(client.tensors([source, b"image"], width=1, height=1, errors="raise"))
+
+
+def test_an_array_may_change_when_it_has_been_taken() -> None:
+    pixels = numpy.zeros((4, 4), "uint8")
+
+    def frames() -> Iterator[tuple[int, Any]]:
+        for number in range(20):
+            pixels[:] = number
+            yield number, pixels
+
+    with FakeWorker() as worker, Client(worker.address) as client:
+        assert {result.key: result.unwrap().data[0] for result in client.batch(frames())} == {n: n for n in range(20)}
+
+
+def test_images_of_pillow_keep_their_profile() -> None:
+    Image = pytest.importorskip("PIL.Image")
+    ImageCms = pytest.importorskip("PIL.ImageCms")
+    profile = ImageCms.ImageCmsProfile(ImageCms.createProfile("sRGB")).tobytes()
+    photo = Image.effect_noise((5, 3), 90).convert("RGB")
+    assert encoded(photo).startswith(b"P6\n5 3\n")
+    photo.info["icc_profile"] = profile
+    for mode in ("RGB", "RGBA", "P"):
+        png = Image.open(io.BytesIO(encoded(photo.convert(mode))))
+        assert png.format == "PNG" and png.info["icc_profile"] == profile
+        assert png.convert("RGBA").tobytes() == photo.convert(mode).convert("RGBA").tobytes()
+    # A profile of other colors than those of the pixels, as `convert` leaves it.
+    assert encoded(photo.convert("L")).startswith(b"P5\n5 3\n")
+    inks = photo.convert("CMYK")
+    inks.info["icc_profile"] = profile[:16] + b"CMYK" + profile[20:]
+    assert encoded(inks).startswith(b"P6\n5 3\n")
+    with pytest.raises(TypeError, match="not the mode F"):
+        encoded(photo.convert("F"))
+
+
+def test_an_image_that_pillow_cannot_read_is_an_error_of_its_item() -> None:
+    Image = pytest.importorskip("PIL.Image")
+    file = io.BytesIO()
+    Image.effect_noise((200, 200), 50).save(file, "PNG")
+    truncated = Image.open(io.BytesIO(file.getvalue()[:9000]))
+    with FakeWorker() as worker, Client(worker.address) as client:
+        results = {result.key: result for result in client.batch([(0, truncated), (1, b"image")])}
+        assert isinstance(results[0].error, OSError) and results[1].error is None
+        with pytest.raises(OSError, match="truncated"):
+            client.process(truncated)
+
+
+@pytest.fixture
+def memory() -> Iterator[Any]:
+    file_system = pytest.importorskip("fsspec").filesystem("memory")
+    yield file_system
+    file_system.store.clear()
+
+
+@pytest.mark.parametrize("size", [5, 3 << 20])
+def test_urls_are_read_by_the_client(memory: Any, size: int) -> None:
+    import fsspec
+
+    data = bytes(range(251)) * (size // 251) + b"end"
+    memory.pipe_file("/folder/image.jpg", data)
+    with sent("memory://folder/image.jpg") as (_, client, received):
+        assert received == data
+        assert client.process(fsspec.open("memory://folder/image.jpg")).data[::-1] == data
+        results = {result.key: result for result in client.batch([
+            ("url", "memory://folder/image.jpg"), ("file", fsspec.open("memory://folder/image.jpg")),
+            ("missing", "memory://folder/missing.jpg"), ("unknown", "nosuch://folder/image.jpg")])}
+        assert results["url"].unwrap().data[::-1] == results["file"].unwrap().data[::-1] == data
+        assert isinstance(results["missing"].error, FileNotFoundError)
+        assert isinstance(results["unknown"].error, ValueError) and "nosuch" in str(results["unknown"].error)
+
+
+def test_an_image_of_a_url_is_read_again_for_another_attempt(memory: Any) -> None:
+    memory.pipe_file("/image.jpg", b"image")
+
+    def behavior(image: bytes, time: int) -> None:
+        if time == 1:
+            raise Break
+
+    with FakeWorker(behavior) as worker, Client(worker.address) as client:
+        [result] = client.batch([(0, "memory://image.jpg")])
+        assert result.unwrap().data == b"egami" and result.attempts == 2
+
+
+def test_urls_of_a_batch_are_opened_at_the_same_time(memory: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As many as may be open, and no more, though a stream sends one image at a time."""
+    import fsspec
+
+    together = threading.Barrier(8)
+    opened = itertools.count()
+
+    class File(io.BytesIO):
+        def __init__(self) -> None:
+            super().__init__(b"image")
+            if next(opened) < 8:
+                together.wait(30)
+
+    class OpenFile:
+        def open(self) -> File:
+            return File()
+
+    monkeypatch.setattr(fsspec, "open", lambda url, mode: OpenFile())
+    with FakeWorker() as worker, Client(worker.address) as client:
+        results = client.batch((number, f"https://images.example/{number}") for number in range(40))
+        assert next(results).unwrap().data == b"egami"
+        assert next(opened) <= 10
+        results.close()
+
+
+@pytest.mark.parametrize("hidden, url, text", [
+    ("fsspec", "s3://bucket/a.jpg", "images of s3:// need fsspec: pip install 'image-worker-client[fsspec]'"),
+    ("s3fs", "s3a://bucket/a.jpg", "images of s3a:// need a file system of fsspec: pip install 'fsspec[s3]' ("),
+    ("gcsfs", "gs://bucket/a.jpg", "pip install 'fsspec[gcs]'"),
+    ("aiohttp", "https://host/a.jpg?secret", "images of https:// need a file system of fsspec: pip install 'fsspec[http]'")])
+def test_a_package_that_is_missing_is_named(hidden: str, url: str, text: str) -> None:
+    pytest.importorskip("fsspec")
+    program = (
+        f"import sys; sys.modules[{hidden!r}] = None\n"
+        "from image_worker import Client\n"
+        "client = Client('127.0.0.1:1')\n"
+        f"try: client.process({url!r})\n"
+        "except ImportError as error: print(error)\n")
+    printed = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout
+    assert text in printed and "secret" not in printed
+
+
+@pytest.mark.parametrize("path", ["C:/a.jpg", "a://b.jpg", "folder/with:colon.jpg", "://"])
+def test_a_path_is_no_url(path: str) -> None:
+    with FakeWorker() as worker, Client(worker.address) as client, pytest.raises(FileNotFoundError):
+        client.process(path)
