@@ -130,11 +130,21 @@ def own_program(folder: Path, worker: str) -> str:
     photo = (FIXTURES / "photo-420.jpg").read_bytes()
     for number in range(80):
         (source / f"{number:04}.jpg").write_bytes(photo if number % 40 else photo[:4000])
-    [program] = re.findall(r"```python\n(.*?)```", (JOB.parent / "README.md").read_text(), re.S)
-    for address, ours in {"s3a://photos/2026/": source, "s3a://results/2026/": folder / "results",
-                          "s3a://failures/2026/": folder / "failures", "dns:///image-worker-headless:50051": worker}.items():
-        assert address in program
-        program = program.replace(address, str(ours))
+    return ours(readme("python"), folder, worker)
+
+
+def readme(language: str) -> str:
+    [program] = re.findall(rf"```{language}\n(.*?)```", (JOB.parent / "README.md").read_text(), re.S)
+    return program
+
+
+def ours(program: str, folder: Path, worker: str) -> str:
+    """Returns a program of the README with addresses of this machine."""
+    for address, own in {"s3a://photos/2026/": folder / "in", "s3a://results/2026/": folder / "results",
+                         "s3a://failures/2026/": folder / "failures", "s3a://scores/2026/": folder / "scores",
+                         "dns:///image-worker-headless:50051": worker}.items():
+        program = program.replace(address, str(own))
+    assert "s3a://" not in program and "dns://" not in program
     return program
 
 
@@ -151,3 +161,34 @@ def test_too_many_rows_at_a_time_are_refused(worker, tmp_path):
     run = submit(tmp_path, own_program(tmp_path, worker).replace("configured(spark)", "spark"))
     assert run.returncode != 0 and "maxRecordsPerBatch is 10000" in run.stdout + run.stderr, run.stdout + run.stderr
     assert processed_images() == 0
+
+
+MODEL = """
+def load_model():
+    return lambda inputs: inputs.reshape(len(inputs), -1).mean(axis=1)
+"""
+
+
+def test_the_tensors_of_the_readme_reach_a_model(worker, tmp_path):
+    own_program(tmp_path, worker)  # for its images
+    run = submit(tmp_path, MODEL + ours(readme("py"), tmp_path, worker))
+    assert run.returncode == 0, run.stdout + run.stderr
+    table = pyarrow.parquet.read_table(tmp_path / "scores").to_pydict()
+    with Client(worker) as client:
+        expected = client.tensor(FIXTURES / "photo-420.jpg", width=224, height=224, normalize="imagenet").mean()
+    [paths, scores] = table.values()
+    assert len(set(paths)) == 78 and all(abs(score - expected) < 1e-4 for score in scores)
+
+
+def test_a_table_of_tensors_names_the_images_that_failed(worker, tmp_path):
+    own_program(tmp_path, worker)
+    run = submit(tmp_path, f"""
+from process_images import configured, tensors
+images = configured(spark).read.format("binaryFile").load({str(tmp_path / "in")!r})
+tensors(images, [{worker!r}], 8, 6).write.parquet({str(tmp_path / "out")!r})
+""")
+    assert run.returncode == 0, run.stdout + run.stderr
+    rows = pyarrow.parquet.read_table(tmp_path / "out").to_pylist()
+    assert len(rows) == 80 and {len(row["tensor"]) for row in rows if row["reason"] is None} == {3 * 8 * 6}
+    failed = [row for row in rows if row["reason"]]
+    assert {(row["reason"], row["tensor"]) for row in failed} == {("TRUNCATED_IMAGE", None)} and len(failed) == 2

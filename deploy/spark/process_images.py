@@ -15,12 +15,18 @@ from collections.abc import Callable, Iterator
 
 import pandas as pd
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.types import BinaryType, IntegerType, LongType, StringType, StructField, StructType
+from pyspark.sql.types import (
+    ArrayType, BinaryType, FloatType, IntegerType, LongType, StringType, StructField, StructType)
 
 SCHEMA = StructType([
     StructField("path", StringType(), False), StructField("data", BinaryType()), StructField("format", StringType()),
     StructField("width", IntegerType()), StructField("height", IntegerType()), StructField("input_bytes", LongType()),
     StructField("output_bytes", LongType()), StructField("milliseconds", LongType()), StructField("attempts", IntegerType()),
+    StructField("reason", StringType()), StructField("error", StringType())])
+
+#: Of a table of tensors. Their elements are in a row, as `predict_batch_udf` takes them.
+TENSOR_SCHEMA = StructType([
+    StructField("path", StringType(), False), StructField("tensor", ArrayType(FloatType(), False)),
     StructField("reason", StringType()), StructField("error", StringType())])
 
 #: Images that a task reads at a time. With 1 MB each, a task needs some 50 MB.
@@ -45,11 +51,25 @@ def processed(
     The images are processed each time that the result is used: write it once, or persist it before several uses. The session
     must read at most some dozens of rows at a time; `configured` sets that.
     """
+    return _checked(images).mapInPandas(_task(addresses, preset, fields), SCHEMA)
+
+
+def tensors(images: DataFrame, addresses: list[str], width: int, height: int, **options: object) -> DataFrame:
+    """Returns a row of `TENSOR_SCHEMA` for each row of `images`, as `processed` does.
+
+    The tensors have the shape [3, height, width] and elements of 32 bits. `options` are those of `Client.tensors`, such as
+    `normalize`, which must not change that.
+    """
+    options = {"width": width, "height": height, **options}
+    return _checked(images).mapInPandas(_tensor_task(addresses, options), TENSOR_SCHEMA)
+
+
+def _checked(images: DataFrame) -> DataFrame:
     rows = int(images.sparkSession.conf.get(BATCH_SETTING))
     if not 0 < rows <= MAX_ROWS_PER_BATCH:
         raise ValueError(f"{BATCH_SETTING} is {rows}, but a task holds that many images; set at most {MAX_ROWS_PER_BATCH}, "
                          f"such as {ROWS_PER_BATCH} with process_images.configured(spark)")
-    return images.select("path", "content").mapInPandas(_task(addresses, preset, fields), SCHEMA)
+    return images.select("path", "content")
 
 
 def _task(
@@ -70,11 +90,32 @@ def _task(
     return run
 
 
+def _tensor_task(
+    addresses: list[str], options: dict[str, object],
+) -> Callable[[Iterator[pd.DataFrame]], Iterator[pd.DataFrame]]:
+    def run(batches: Iterator[pd.DataFrame]) -> Iterator[pd.DataFrame]:
+        from image_worker import Client, Item
+
+        with Client(addresses) as client:
+            for rows in batches:
+                items = [Item(path, content) for path, content in zip(rows["path"], rows["content"], strict=True)]
+                for batch in client.tensors(items, **options):
+                    yield pd.DataFrame(
+                        [(path, None, _reason(error), str(error)) if error else (path, array.reshape(-1), None, None)
+                         for path, array, error in zip(batch.keys, batch.array, batch.errors, strict=True)],
+                        columns=TENSOR_SCHEMA.names)
+
+    return run
+
+
+def _reason(error: Exception) -> str:
+    return getattr(error, "reason", "") or type(error).__name__
+
+
 def _row(outcome) -> tuple[object, ...]:
     result, error = outcome.result, outcome.error
     if result is None:
-        reason = getattr(error, "reason", "") or type(error).__name__
-        return (outcome.key, None, None, None, None, None, None, None, outcome.attempts, reason, str(error))
+        return (outcome.key, None, None, None, None, None, None, None, outcome.attempts, _reason(error), str(error))
     report = result.report
     return (outcome.key, result.data, result.format, result.width, result.height, report.input_bytes, report.output_bytes,
             report.timings.total.ToMilliseconds(), outcome.attempts, None, None)
