@@ -25,14 +25,14 @@ def compiled(include: Path) -> descriptor_pb2.FileDescriptorSet:
     with tempfile.NamedTemporaryFile() as out:
         subprocess.run(
             [sys.executable, "-m", "grpc_tools.protoc", f"-I{PROTOS}", f"-I{include}", "--include_imports", "--include_source_info",
-             f"--descriptor_set_out={out.name}", "imageworker/v1/image_worker.proto",
+             f"--descriptor_set_out={out.name}", "imageworker/v1/image_worker.proto", "inference/open_inference.proto",
              # The details of errors: imported by no other file, but clients such as grpcurl show them by reflection.
              "google/rpc/error_details.proto"], check=True)
         return descriptor_pb2.FileDescriptorSet.FromString(Path(out.name).read_bytes())
 
 
 def keep_comments(file: descriptor_pb2.FileDescriptorProto) -> None:
-    """Keeps the comments before declarations of our files, and nothing else of what is known of their sources."""
+    """Keeps the comments before declarations of our contract, and nothing else of what is known of the files' sources."""
     kept = [place for place in file.source_code_info.location if place.leading_comments and file.package == "imageworker.v1"]
     file.ClearField("source_code_info")
     for place in kept:

@@ -40,7 +40,7 @@ generate() {
     --grpc-swift_opt="Visibility=Public,FileNaming=PathToUnderscores,UseAccessLevelOnImports=true$stubs" "$@"
 }
 
-generate "$work/plain.binpb" "" imageworker/v1/image_worker.proto google/rpc/status.proto \
+generate "$work/plain.binpb" "" imageworker/v1/image_worker.proto inference/open_inference.proto google/rpc/status.proto \
   grpc/health/v1/health.proto grpc/reflection/v1/reflection.proto
 otlp=opentelemetry/proto
 called=()

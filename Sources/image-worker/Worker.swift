@@ -57,12 +57,15 @@ struct Worker: Service {
       isTraced: { $0.isTraced }, deadline: { $0.callDeadline }, callers: security.callers,
       callerName: { $0.callerName }, metrics: metrics)
     load = settings.reportsLoad ? Self.meter(of: &environment, threadCount: settings.threadCount) : nil
+    if settings.servesInference { environment.keep = { ServiceContext.current?.callLifetime?.keep($0) } }
     self.environment = environment
-    let methods = Imageworker_V1_ImageWorkerService.Method.descriptors + OperationalServices.methods
+    let methods =
+      Imageworker_V1_ImageWorkerService.Method.descriptors + OperationalServices.methods
+      + (settings.servesInference ? InferenceService.methods : [])
     callLog = CallLog(metrics: metrics, logger: logger, methods: Set(methods.map(\.fullyQualifiedMethod)))
     connections = ConnectionCount(limit: settings.maxConnections, perPeer: settings.maxConnectionsPerPeer)
     address = WorkerAddress(isSecure: settings.security.tls != nil)
-    reflection = try ReflectionService()
+    reflection = try ReflectionService(without: settings.servesInference ? [] : [InferenceService.name])
     health = HealthState(services: Set(reflection.serviceNames))
   }
 
@@ -233,14 +236,21 @@ struct Worker: Service {
 
   private var interceptors: [any ServerInterceptor] {
     let identity: [any ServerInterceptor] = security.authenticator == nil ? [] : [IdentityInterceptor()]
+    let lifetimes: [any ServerInterceptor] =
+      settings.servesInference ? [LifetimeInterceptor(callLog, services: [InferenceService.name])] : []
     return [EventLoopInterceptor()] + identity + [
       TracingInterceptor(tracer: telemetry.tracer, calls: callLog), CallInterceptor(callLog),
-    ] + (load.map { [LoadReportInterceptor($0)] } ?? [])
+    ] + (load.map { [LoadReportInterceptor($0)] } ?? []) + lifetimes
   }
 
   private var services: [any RegistrableRPCService] {
     let reports: [any RegistrableRPCService] = load.map { [LoadReportService($0)] } ?? []
+    let models = InferenceService(environment: environment, version: WorkerVersion.current) { [health] in
+      health.status == .serving
+    }
+    let inference: [any RegistrableRPCService] = settings.servesInference ? [models] : []
     return [ImageWorkerService(environment: environment), HealthService(state: health), reflection] + reports
+      + inference
   }
 
   private var connectionLimits: ConnectionLimits {

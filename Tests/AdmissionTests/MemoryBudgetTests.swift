@@ -46,6 +46,23 @@ struct MemoryBudgetTests {
     #expect(budget.used == 0)
   }
 
+  @Test("results use what files and messages leave of half of the memory, and do not wait")
+  func results() throws {
+    let budget = MemoryBudget(limit: 100, maxWaiting: 10)
+    var results: ResultMemory? = try ResultMemory(40, of: budget)
+    #expect(budget.buffered == 40)
+    let full = #expect(throws: PipelineError.self) { try ResultMemory(11, of: budget) }
+    #expect(full?.code == .overloaded)
+    let tooLarge = #expect(throws: PipelineError.self) { try ResultMemory(51, of: budget) }
+    #expect(tooLarge?.code == .limitExceeded && tooLarge?.limit?.name == "memory_limit" && budget.buffered == 40)
+    results?.shrink(to: 50)
+    #expect(budget.buffered == 40)
+    results?.shrink(to: 30)
+    #expect(budget.buffered == 30)
+    results = nil
+    #expect(budget.buffered == 0)
+  }
+
   @Test("remembers the most that was reserved at once")
   func peak() throws {
     let budget = MemoryBudget(limit: 100, maxWaiting: 10)

@@ -7,6 +7,6 @@ cmp -s "$requirements" "$venv/requirements.txt" && exit
 rm -rf "$venv"
 python3 -m venv "$venv"
 "$venv/bin/pip" install --quiet --disable-pip-version-check -r "$requirements"
-# It works with the Pillow above, and says that it needs an older one.
-"$venv/bin/pip" install --quiet --disable-pip-version-check --no-deps thumbhash-python==1.0.1
+# They work with the Pillow and the protobuf above, and say that they need older ones.
+"$venv/bin/pip" install --quiet --disable-pip-version-check --no-deps thumbhash-python==1.0.1 tritonclient==2.73.0
 cp "$requirements" "$venv/requirements.txt"

@@ -39,6 +39,17 @@ struct ImageRequestTests {
     }
   }
 
+  /// Requests of models, with their images in either place.
+  private static var inferences: [[UInt8]] {
+    get throws {
+      var request = Inference_ModelInferRequest.raw("a", [Array(image), [1, 2, 3], []])
+      let raw: [UInt8] = try request.serializedBytes()
+      request.rawInputContents = []
+      request.inputs[0].contents.bytesContents = [image, Data([1, 2, 3]), Data()]
+      return [raw, try request.serializedBytes()]
+    }
+  }
+
   /// Checks that both parsers return the same message, or that both throw an error.
   private func expectSame<Request: ImageRequest & Equatable>(_: Request.Type, _ bytes: [UInt8]) {
     let usual = try? ProtobufDeserializer<Request>().deserialize(bytes) as Request
@@ -58,6 +69,15 @@ struct ImageRequestTests {
     }
     for bytes in [start, chunk, start + chunk, chunk + start, start + start, chunk + [0x22, 0]] {
       expectSame(Imageworker_V1_BatchProcessRequest.self, Array(bytes))
+    }
+    let inferences = try Self.inferences
+    for bytes in inferences + [
+      inferences[0] + inferences[1], inferences[0] + inferences[0], inferences[1] + inferences[1],
+    ] {
+      expectSame(Inference_ModelInferRequest.self, bytes)
+      for count in [1, 10, 40, 39_999, 40_010, bytes.count - 1] {
+        expectSame(Inference_ModelInferRequest.self, Array(bytes.prefix(count)))
+      }
     }
     for count in [0, 1, 2, 3, 5, 100, 39_999, 40_003, 40_004, 40_005, 40_010, 40_015] {
       expectSame(Imageworker_V1_ProcessImageRequest.self, Array(process.prefix(count)))
@@ -95,6 +115,11 @@ struct ImageRequestTests {
     let items = ImageRequestDeserializer<Imageworker_V1_BatchProcessRequest>()
     #expect(isLent(try items.deserialize(start).start.image, by: start))
     #expect(isLent(try items.deserialize(chunk).chunk, by: chunk))
+    let inferences = try Self.inferences
+    let models = ImageRequestDeserializer<Inference_ModelInferRequest>()
+    #expect(isLent(try models.deserialize(inferences[0]).rawInputContents[0], by: inferences[0]))
+    let contents = try models.deserialize(inferences[1]).inputs[0].contents.bytesContents
+    #expect(isLent(contents[0], by: inferences[1]) && isLent(contents[1], by: inferences[1]))
     let small: [UInt8] = try Imageworker_V1_ProcessImageRequest.with {
       $0.image = Self.image.prefix(16 * 1024 - 1)
     }.serializedBytes()
@@ -105,6 +130,7 @@ struct ImageRequestTests {
   @Test("that are damaged are parsed or refused as by SwiftProtobuf")
   func damaged() throws {
     var random = SeededGenerator(seed: 14)
+    let inferences = try Self.inferences
     let (process, start, chunk) = (Array(try Self.process), Array(try Self.start), Array(try Self.chunk))
     for _ in 0..<400 {
       func damage(_ bytes: [UInt8]) -> [UInt8] {
@@ -120,6 +146,7 @@ struct ImageRequestTests {
       expectSame(Imageworker_V1_ProcessImageRequest.self, damage(process))
       expectSame(Imageworker_V1_BatchProcessRequest.self, damage(start))
       expectSame(Imageworker_V1_BatchProcessRequest.self, damage(chunk))
+      for bytes in inferences { expectSame(Inference_ModelInferRequest.self, damage(bytes)) }
     }
   }
 

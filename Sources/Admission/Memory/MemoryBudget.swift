@@ -137,17 +137,22 @@ package final class MemoryBudget: Sendable {
         exceeding: "memory_limit", limit: UInt64(reservationLimit), value: UInt64(own + byteCount),
         unit: "bytes to buffer its file, which may use half of the memory")
     }
-    let others: Int? = state.withLock { state in
+    guard let others = holdIfFree(byteCount) else { return }
+    throw PipelineError(
+      .overloaded,
+      "\(own + byteCount) bytes to buffer the file are not free: other files use \(others - own) of "
+        + "\(reservationLimit); try again later")
+  }
+
+  /// Counts `byteCount` more buffered bytes, if there is room for them.
+  /// - Returns: The number of bytes that leave no room; `nil` if the bytes are counted.
+  func holdIfFree(_ byteCount: Int) -> Int? {
+    state.withLock { state in
       let others = state.buffered + state.messages.byteCount
-      guard others + byteCount <= reservationLimit else { return others - own }
+      guard others + byteCount <= reservationLimit else { return others }
       state.buffered += byteCount
       return nil
     }
-    guard let others else { return }
-    throw PipelineError(
-      .overloaded,
-      "\(own + byteCount) bytes to buffer the file are not free: other files use \(others) of \(reservationLimit); "
-        + "try again later")
   }
 
   /// Counts `byteCount` bytes of a message as buffered until `endHold`, while its image has no plan.

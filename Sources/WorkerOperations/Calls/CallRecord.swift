@@ -9,6 +9,7 @@ final class CallRecord: Sendable {
     var isClientGone = false
     var isClosed = false
     var report: (@Sendable (RequestRefusal?) -> Void)?
+    var kept: [any AnyObject & Sendable] = []
   }
 
   private let state = Mutex(State())
@@ -41,12 +42,19 @@ final class CallRecord: Sendable {
     if isClosed { report(refusal) }
   }
 
+  /// Keeps an object until the call's stream is closed.
+  func keep(_ object: any AnyObject & Sendable) {
+    state.withLock { state in if !state.isClosed { state.kept.append(object) } }
+  }
+
   /// Notes that the call's stream is closed.
   func close() {
-    let (report, refusal) = state.withLock { state in
+    let (report, refusal, kept) = state.withLock { state in
       state.isClosed = true
-      return (state.report.take(), state.refusal)
+      defer { state.kept = [] }
+      return (state.report.take(), state.refusal, state.kept)
     }
+    _ = kept  // released outside the lock
     report?(refusal)
   }
 

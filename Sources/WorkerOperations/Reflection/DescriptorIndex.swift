@@ -19,9 +19,12 @@ struct DescriptorIndex: Sendable {
   private let messages: Set<String>
   private let fileOfExtension: [String: [Int32: String]]
 
-  /// Creates an index; throws if the bytes are not a `FileDescriptorSet`.
-  init(serialized: [UInt8] = DescriptorSet.serialized) throws {
-    let set = try Google_Protobuf_FileDescriptorSet(serializedBytes: serialized)
+  /// Creates an index without the files of services that are not served.
+  ///
+  /// - Throws: If the bytes are not a `FileDescriptorSet`.
+  init(serialized: [UInt8] = DescriptorSet.serialized, without services: Set<String> = []) throws {
+    var set = try Google_Protobuf_FileDescriptorSet(serializedBytes: serialized)
+    set.file.removeAll { file in file.service.contains { services.contains(Self.join(file.package, $0.name)) } }
     var files: [String: File] = [:]
     var symbols: [String: String] = [:]
     var messages: Set<String> = []
@@ -39,7 +42,7 @@ struct DescriptorIndex: Sendable {
     self.messages = messages
     fileOfSymbol = symbols
     fileOfExtension = extensions
-    services = set.file.flatMap { file in file.service.map { Self.join(file.package, $0.name) } }.sorted()
+    self.services = set.file.flatMap { file in file.service.map { Self.join(file.package, $0.name) } }.sorted()
   }
 
   func file(named name: String) -> File? { files[name] }

@@ -21,8 +21,11 @@ package struct ReflectionService: Grpc_Reflection_V1_ServerReflection.SimpleServ
 
   private let index: DescriptorIndex
 
-  /// Creates the service; throws if the embedded descriptors cannot be decoded, which is a defect of the build.
-  package init() throws { index = try DescriptorIndex() }
+  /// Creates the service.
+  ///
+  /// - Parameter services: The services of the contract that are not served.
+  /// - Throws: If the embedded descriptors cannot be decoded, which is a defect of the build.
+  package init(without services: Set<String> = []) throws { index = try DescriptorIndex(without: services) }
 
   /// Full names of the services that reflection lists, sorted.
   package var serviceNames: [String] { index.services }

@@ -3,7 +3,6 @@ package import GRPCCore
 internal import FoundationEssentials
 internal import GRPCProtobuf
 package import ImagePipeline
-internal import Synchronization
 package import WorkerProtocol
 
 /// The service `imageworker.v1.ImageWorkerService`.
@@ -20,7 +19,7 @@ package struct ImageWorkerService: Imageworker_V1_ImageWorkerService.SimpleServi
     response: RPCWriter<Imageworker_V1_ProcessImageResponse>,
     context: ServerContext
   ) async throws {
-    try await serve(oneImage: true) { cancellation in
+    try await environment.serve(oneImage: true) { cancellation in
       try environment.limits.check(message: request.image)
       let renditions = try environment.renditions(of: request)
       let sink = ResponseSink(
@@ -46,7 +45,7 @@ package struct ImageWorkerService: Imageworker_V1_ImageWorkerService.SimpleServi
     response: RPCWriter<Imageworker_V1_BatchProcessResponse>,
     context: ServerContext
   ) async throws {
-    try await serve { cancellation in
+    try await environment.serve { cancellation in
       let stream = BatchStream(
         environment: environment, responses: BatchResponses(writer: response), cancellation: cancellation,
         connection: context.remotePeer)
@@ -57,7 +56,7 @@ package struct ImageWorkerService: Imageworker_V1_ImageWorkerService.SimpleServi
   package func inspectImage(
     request: Imageworker_V1_InspectImageRequest, context: ServerContext
   ) async throws -> Imageworker_V1_InspectImageResponse {
-    try await serve { cancellation in
+    try await environment.serve { cancellation in
       try environment.limits.check(message: request.image)
       var configuration = try environment.configuration(
         preset: request.preset, overrides: request.configuration,
@@ -98,30 +97,6 @@ package struct ImageWorkerService: Imageworker_V1_ImageWorkerService.SimpleServi
       .map(Imageworker_V1_Preset.init)
     return response
   }
-
-  /// Runs the work of one call.
-  ///
-  /// Refuses it while the worker drains, cancels it with its client, and converts its errors to their wire form.
-  ///
-  /// - `oneImage`: whether an error of the call is that of an image and is recorded in its metrics.
-  private func serve<Result>(
-    oneImage: Bool = false, _ body: (Cancellation) async throws -> Result
-  ) async throws -> Result {
-    let isCancelled = Mutex(false)
-    do {
-      return try await environment.drain.withWork { cancellation in
-        return try await withRPCCancellationHandler {
-          try await body(cancellation)
-        } onCancelRPC: {
-          isCancelled.withLock { $0 = true }
-          cancellation.cancel()
-        }
-      }
-    } catch {
-      if oneImage { environment.metrics.failed(error, isCancelled: isCancelled.withLock { $0 }) }
-      throw WireError.status(any: environment.drain.reason(error))
-    }
-  }
 }
 
 /// A call that was promised to be served; the promise ends when the object is destroyed.
@@ -133,8 +108,12 @@ package final class ExpectedCall: Sendable {
 }
 
 extension ImageWorkerService {
-  private static let processImagePath =
-    "/\(Imageworker_V1_ImageWorkerService.Method.ProcessImage.descriptor.fullyQualifiedMethod)"
+  /// The paths of the methods that receive whole images in one message.
+  private static let imagePaths = Set(
+    [
+      Imageworker_V1_ImageWorkerService.Method.ProcessImage.descriptor,
+      Inference_GRPCInferenceService.Method.ModelInfer.descriptor,
+    ].map { "/\($0.fullyQualifiedMethod)" })
 
   /// Decides about a call before its message is received.
   ///
@@ -146,7 +125,7 @@ extension ImageWorkerService {
   package func expect(
     _ path: String, of caller: ImageCaller, connection: UInt64
   ) -> Result<ExpectedCall?, PipelineError> {
-    guard path == Self.processImagePath else { return .success(nil) }
+    guard Self.imagePaths.contains(path) else { return .success(nil) }
     do throws(PipelineError) {
       let upload = try environment.memory.expectUpload(of: connection, deadline: caller.deadline)
       return .success(ExpectedCall(upload, try environment.threadQueue.expect(caller)))

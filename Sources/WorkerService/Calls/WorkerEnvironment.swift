@@ -47,6 +47,8 @@ package struct WorkerEnvironment: Sendable {
   package let callerName: @Sendable (ServiceContext) -> String?
   /// Receives the time for which an image thread has worked, in the context of its call.
   package var worked: @Sendable (Duration, ServiceContext?) -> Void = { _, _ in }
+  /// Keeps an object until the response of the current call has been sent, or was lost.
+  package var keep: @Sendable (any AnyObject & Sendable) -> Void = { _ in }
   let metrics: WorkerMetrics
 
   /// Creates the environment of a worker and starts its threads.

@@ -18,6 +18,7 @@ struct FailureReason: Equatable {
     switch error {
     case let error as PipelineError: self.init(error.code)
     case let error as RenditionError: self.init(error.error)
+    case let error as IndexedImageError: self.init(error.error)
     case CallerError.notAllowed: self.init(name: "permission_denied", isRefusal: true)
     case CallerError.quotaExceeded: self.init(name: "quota_exceeded", isRefusal: true)
     case is DrainError: self.init(name: "draining", isRefusal: true)

@@ -12,7 +12,7 @@ package protocol ImageRequest: Message, Sendable {
   /// - `fields`: the message's fields in `bytes`.
   /// - Returns: `nil` where the message must be read as usual.
   static func read(
-    _ fields: [WireField], of bytes: UnsafeRawBufferPointer, lend: (Range<Int>) -> Data?
+    _ fields: [WireField], of bytes: RawSpan, lend: (Range<Int>) -> Data?
   ) throws -> Self?
 }
 
@@ -30,10 +30,10 @@ package struct ImageRequestDeserializer<Request: ImageRequest>: MessageDeseriali
 
   private static func read<Bytes>(_ received: ReceivedBytes<Bytes>) -> Request? {
     received.bytes.withUnsafeBytes { bytes in
-      guard received.isFixed(at: bytes), let fields = plainFields(of: bytes, in: 0..<bytes.count) else {
+      guard received.isFixed(at: bytes), let fields = plainFields(of: bytes.bytes, in: 0..<bytes.count) else {
         return nil
       }
-      return try? Request.read(fields, of: bytes) { LentBytes.data(of: bytes, in: $0, owner: received) }
+      return try? Request.read(fields, of: bytes.bytes) { LentBytes.data(of: bytes, in: $0, owner: received) }
     }
   }
 }
@@ -72,8 +72,8 @@ private enum LentBytes {
 /// message has.
 ///
 /// What has many is left to SwiftProtobuf, which holds nothing for each.
-private func plainFields(of bytes: UnsafeRawBufferPointer, in range: Range<Int>) -> [WireField]? {
-  try? WireReader.fields(of: bytes.bytes, in: range, maxCount: 32)
+private func plainFields(of bytes: RawSpan, in range: Range<Int>) -> [WireField]? {
+  try? WireReader.fields(of: bytes, in: range, maxCount: 32)
 }
 
 // MARK: Requests
@@ -81,11 +81,11 @@ private func plainFields(of bytes: UnsafeRawBufferPointer, in range: Range<Int>)
 extension Message {
   /// The message whose field of this number is lent, and put where `place` says; `nil` where it can't be lent.
   fileprivate static func read(
-    _ fields: [WireField], of bytes: UnsafeRawBufferPointer, image number: Int32,
+    _ fields: [WireField], of bytes: RawSpan, image number: Int32,
     at place: WritableKeyPath<Self, Data>, lend: (Range<Int>) -> Data?
   ) throws -> Self? {
     guard let image = fields.soleContents(of: number).flatMap(lend) else { return nil }
-    var message = try Self(serializedBytes: fields.bytes(without: number, of: bytes.bytes))
+    var message = try Self(serializedBytes: fields.bytes(without: number, of: bytes))
     message[keyPath: place] = image
     return message
   }
@@ -93,7 +93,7 @@ extension Message {
 
 extension Imageworker_V1_ProcessImageRequest: ImageRequest {
   package static func read(
-    _ fields: [WireField], of bytes: UnsafeRawBufferPointer, lend: (Range<Int>) -> Data?
+    _ fields: [WireField], of bytes: RawSpan, lend: (Range<Int>) -> Data?
   ) throws -> Self? {
     try read(fields, of: bytes, image: 1, at: \.image, lend: lend)
   }
@@ -101,7 +101,7 @@ extension Imageworker_V1_ProcessImageRequest: ImageRequest {
 
 extension Imageworker_V1_InspectImageRequest: ImageRequest {
   package static func read(
-    _ fields: [WireField], of bytes: UnsafeRawBufferPointer, lend: (Range<Int>) -> Data?
+    _ fields: [WireField], of bytes: RawSpan, lend: (Range<Int>) -> Data?
   ) throws -> Self? {
     try read(fields, of: bytes, image: 1, at: \.image, lend: lend)
   }
@@ -109,7 +109,7 @@ extension Imageworker_V1_InspectImageRequest: ImageRequest {
 
 extension Imageworker_V1_BatchItemStart {
   fileprivate static func read(
-    _ fields: [WireField], of bytes: UnsafeRawBufferPointer, lend: (Range<Int>) -> Data?
+    _ fields: [WireField], of bytes: RawSpan, lend: (Range<Int>) -> Data?
   ) throws -> Self? {
     try read(fields, of: bytes, image: 3, at: \.image, lend: lend)
   }
@@ -117,7 +117,7 @@ extension Imageworker_V1_BatchItemStart {
 
 extension Imageworker_V1_BatchProcessRequest: ImageRequest {
   package static func read(
-    _ fields: [WireField], of bytes: UnsafeRawBufferPointer, lend: (Range<Int>) -> Data?
+    _ fields: [WireField], of bytes: RawSpan, lend: (Range<Int>) -> Data?
   ) throws -> Self? {
     // Of several parts the last one counts, and several starts are merged: such messages are not plain.
     let parts = fields.filter { $0.number != 1 }
@@ -131,8 +131,38 @@ extension Imageworker_V1_BatchProcessRequest: ImageRequest {
     default: part = nil
     }
     guard let part else { return nil }
-    var request = try Self(serializedBytes: fields.bytes(without: parts[0].number, of: bytes.bytes))
+    var request = try Self(serializedBytes: fields.bytes(without: parts[0].number, of: bytes))
     request.part = part
     return request
+  }
+}
+
+extension Inference_ModelInferRequest: ImageRequest {
+  /// The images are lent together: in the only element of `raw_input_contents`, or in the contents of the only input.
+  package static func read(
+    _ fields: [WireField], of bytes: RawSpan, lend: (Range<Int>) -> Data?
+  ) throws -> Self? {
+    guard fields.contains(where: { $0.number == 7 }) else { return try read(contents: fields, of: bytes, lend: lend) }
+    guard let images = fields.soleContents(of: 7).flatMap(lend) else { return nil }
+    var message = try Self(serializedBytes: fields.bytes(without: 7, of: bytes))
+    message.rawInputContents = [images]
+    return message
+  }
+
+  private static func read(
+    contents fields: [WireField], of bytes: RawSpan, lend: (Range<Int>) -> Data?
+  ) throws -> Self? {
+    guard let body = fields.soleContents(of: 5), let input = plainFields(of: bytes, in: body),
+      let place = input.soleContents(of: 5), let contents = lend(place)
+    else { return nil }
+    let elements = try WireReader.fields(of: bytes, in: place, maxCount: InferenceRequest.maxImageCount)
+    guard elements.allSatisfy({ $0.number == 8 && $0.type == .lengthDelimited }) else { return nil }
+    var message = try Self(serializedBytes: fields.bytes(without: 5, of: bytes))
+    message.inputs = [try InferInputTensor(serializedBytes: input.bytes(without: 5, of: bytes))]
+    message.inputs[0].contents.bytesContents = elements.map { element in
+      let start = contents.startIndex + element.value.lowerBound - place.lowerBound
+      return contents[start..<start + element.value.count]
+    }
+    return message
   }
 }

@@ -39,6 +39,25 @@ enum WireError {
     }
   }
 
+  /// The status of one of the images of a call, which its message and its details name.
+  private static func status(_ error: IndexedImageError, configurationPath: String) -> GoogleRPCStatus {
+    var status = status(any: error.error, configurationPath: configurationPath)
+    status.message = "image \(error.index): \(status.message)"
+    status.details = status.details.map { detail in
+      guard var info = detail.errorInfo else { return detail }
+      info.metadata["image_index"] = String(error.index)
+      return .errorInfo(info)
+    }
+    return status
+  }
+
+  /// Any error as a text: its reason, and its message.
+  static func text(any error: any Error) -> String {
+    let status = status(any: error, configurationPath: "configuration")
+    let reason = status.details.lazy.compactMap(\.errorInfo?.reason).first
+    return reason.map { "\($0): \(status.message)" } ?? status.message
+  }
+
   /// Any error of a call as one that keeps its code and never becomes UNKNOWN.
   ///
   /// The delay of its `RetryInfo` is repeated as gRPC's own retries read it (gRFC A6).
@@ -74,6 +93,7 @@ enum WireError {
       status(
         any: error.error,
         configurationPath: "\(requestPath(configurationPath))renditions[\(error.index)].configuration")
+    case let error as IndexedImageError: status(error, configurationPath: configurationPath)
     case let error as CallerError: status(error, configurationPath: configurationPath)
     case is DrainError: draining
     case let error as GoogleRPCStatus: error

@@ -22,6 +22,8 @@ struct Settings {
   /// Whether other workers may listen on the same port.
   var sharesPort: Bool
   var reportsLoad: Bool
+  /// Whether presets with tensor options are served as models of the Open Inference Protocol.
+  var servesInference: Bool
   var security: SecuritySettings
   var threadCount: Int
   var memoryLimit: Int
@@ -107,6 +109,10 @@ struct Settings {
       "loadReports",
       "Report the worker's load to clients with each call, and at an interval to those that ask for it, for balancers "
         + "such as weighted_round_robin.")
+    servesInference = try source.flag(
+      "kserve",
+      "Serve the presets with tensor options as models of the Open Inference Protocol (KServe v2), for clients such as "
+        + "Triton's.")
     security = try SecuritySettings(&source)
     threadCount =
       try source.optionalInteger(

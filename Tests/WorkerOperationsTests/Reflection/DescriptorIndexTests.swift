@@ -122,6 +122,15 @@ struct DescriptorIndexTests {
     #expect(try index().services == ["p.Ant", "p.Zebra"])
   }
 
+  @Test("has nothing of services that are not served")
+  func hidden() throws {
+    let index = try DescriptorIndex(serialized: set.serializedBytes(), without: ["p.Ant"])
+    #expect(
+      index.services.isEmpty && index.file(named: "left.proto") == nil && index.extensionNumbers(of: "p.Base") == [3])
+    let embedded = try DescriptorIndex(without: ["inference.GRPCInferenceService"])
+    #expect(embedded.services.count == 4 && !embedded.hasMessage("inference.ModelInferRequest"))
+  }
+
   @Test("returns each file as it was described")
   func serialized() throws {
     let index = try index()
@@ -149,7 +158,7 @@ struct DescriptorIndexTests {
     #expect(
       index.services == [
         "grpc.health.v1.Health", "grpc.reflection.v1.ServerReflection", "grpc.reflection.v1alpha.ServerReflection",
-        "imageworker.v1.ImageWorkerService",
+        "imageworker.v1.ImageWorkerService", "inference.GRPCInferenceService",
       ])
     for service in index.services {
       let file = try #require(index.file(containing: service))

@@ -68,7 +68,7 @@ struct ReflectionTests {
     #expect(
       answers[0].listServicesResponse.service.map(\.name) == [
         "grpc.health.v1.Health", "grpc.reflection.v1.ServerReflection", "grpc.reflection.v1alpha.ServerReflection",
-        "imageworker.v1.ImageWorkerService",
+        "imageworker.v1.ImageWorkerService", "inference.GRPCInferenceService",
       ])
   }
 

@@ -1,0 +1,57 @@
+package import GRPCCore
+package import ServiceContextModule
+
+/// Lets the handlers of some services keep objects until the streams of their calls are closed.
+///
+/// A handler ends when its response is written, which its client may read much later: a charge of the response's memory must
+/// last longer. Install it after the interceptors that change the context.
+package struct LifetimeInterceptor: ServerInterceptor {
+  private let calls: CallLog
+  private let services: Set<String>
+
+  /// Creates an interceptor.
+  ///
+  /// - Parameters:
+  ///   - calls: The log of the listener's calls.
+  ///   - services: Full names of the services.
+  package init(_ calls: CallLog, services: Set<String>) {
+    self.calls = calls
+    self.services = services
+  }
+
+  package func intercept<Input: Sendable, Output: Sendable>(
+    request: StreamingServerRequest<Input>,
+    context: ServerContext,
+    next: @Sendable (StreamingServerRequest<Input>, ServerContext) async throws -> StreamingServerResponse<Output>
+  ) async throws -> StreamingServerResponse<Output> {
+    guard services.contains(context.descriptor.service.fullyQualifiedService),
+      let record = calls.records.record(request.metadata)
+    else { return try await next(request, context) }
+    var current = ServiceContext.current ?? .topLevel
+    current.callLifetime = CallLifetime(record)
+    return try await ServiceContext.$current.withValue(current) { try await next(request, context) }
+  }
+}
+
+/// The time until the stream of a call is closed.
+package struct CallLifetime: Sendable {
+  private let record: CallRecord
+
+  init(_ record: CallRecord) { self.record = record }
+
+  /// Keeps an object until the stream is closed; releases it at once if it is closed already.
+  package func keep(_ object: any AnyObject & Sendable) { record.keep(object) }
+}
+
+extension ServiceContext {
+  private enum LifetimeKey: ServiceContextKey {
+    typealias Value = CallLifetime
+    static let nameOverride: String? = "call-lifetime"
+  }
+
+  /// The lifetime of the current call; `nil` if its service has none.
+  package var callLifetime: CallLifetime? {
+    get { self[LifetimeKey.self] }
+    set { self[LifetimeKey.self] = newValue }
+  }
+}

@@ -1,0 +1,71 @@
+internal import Fields
+internal import ImagePipeline
+
+/// A preset with tensor options, as a model of the Open Inference Protocol (KServe v2).
+///
+/// Its results are raw, whatever `preferred_format` the preset has.
+struct InferenceModel {
+  /// The only version of each model.
+  static let version = "1"
+  /// The names of its tensors.
+  static let (input, output, errors) = ("image", "tensor", "error")
+
+  let name: String
+  let description: String
+  /// The configuration of its results.
+  let configuration: ProcessingConfiguration
+
+  /// Creates the model of a preset; `nil` if the preset has no tensor options.
+  init?(_ preset: Preset) {
+    guard preset.configuration.tensor != nil else { return nil }
+    (name, description) = (preset.name, preset.description)
+    var configuration = preset.configuration
+    configuration.preferredFormat = .raw
+    self.configuration = configuration
+  }
+
+  /// The shape of its results.
+  var shape: TensorShape { TensorShape(configuration) }
+
+  /// Whether the preset can be used: it was checked for its own format, which need not be raw.
+  var isReady: Bool {
+    do throws(PipelineError) { try configuration.validate() } catch { return false }
+    return true
+  }
+}
+
+extension WorkerEnvironment {
+  /// Returns the model that a request names.
+  ///
+  /// - Parameters:
+  ///   - name: The name of the model.
+  ///   - version: The version of the model; empty for any.
+  ///   - prefix: What the names of the two fields begin with.
+  /// - Returns: The model.
+  /// - Throws: `unknownPreset`, `invalidField`, and `CallerError` if the caller may not use the preset.
+  func model(named name: String, version: String, prefix: String = "") throws -> InferenceModel {
+    try currentCaller?.check(preset: name, setsFields: false)
+    let presets = presets.presets
+    guard let model = presets.first(where: { $0.name == name }).flatMap(InferenceModel.init) else {
+      let names = presets.compactMap(InferenceModel.init).map(\.name)
+      throw Self.unknown(model: name, field: "\(prefix)name", names: names)
+    }
+    guard version.isEmpty || version == InferenceModel.version else {
+      throw PipelineError(
+        .invalidField,
+        "\(prefix)version is \"\(version.prefix(64))\"; it must be empty or \"\(InferenceModel.version)\"",
+        field: "\(prefix)version", of: .message)
+    }
+    return model
+  }
+
+  private static func unknown(model name: String, field: String, names: [String]) -> PipelineError {
+    let text = String(name.prefix(64))
+    let advice =
+      names.isEmpty
+      ? "models are the presets of --presets with tensor options, and this worker has none"
+      : "use one of: \(names.joined(separator: ", "))" + NearestName.question(text, in: names)
+    return PipelineError(
+      .unknownPreset, "\(field) is \"\(text)\", which is no model; \(advice)", field: field, of: .message)
+  }
+}
