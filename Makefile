@@ -26,10 +26,11 @@ build: setup
 ## trouble, and those of a foreign client against the worker.
 test: setup codec-test kernel-test fuzz unit-test soak-test end-to-end-test
 
-# Suites of what has kernels for several instruction sets.
-KERNEL_TESTS = CPixelsTests|ImageKernelsTests|ImageCodecsTests|ImagePipelineTests
-# Suites that measure time against a server or a client of their own, or wait for others. Each group has a process of its own, as
-# hundreds of tests that share an event loop's threads keep them from it.
+# Suites of what has kernels for several instruction sets, and those of what uses them.
+KERNEL_TESTS = CPixelsTests|ImageKernelsTests|ImageCodecsTests
+PIPELINE_TESTS = ImagePipelineTests
+# Suites that measure time against a server or a client of their own, or wait for others: one test at a time, as many of them
+# block the few threads that tests share.
 SERVER_TESTS = WorkerOperationsTests
 CLIENT_TESTS = ImageWorkerClientTests|ImageWorkerKitTests
 TEST_BUILT = deploy/swift.sh test --skip-build
@@ -37,10 +38,9 @@ TEST_BUILT = deploy/swift.sh test --skip-build
 # On a processor with AVX-512, those with kernels run once more as on one without.
 unit-test: setup
 	deploy/swift.sh build --build-tests
-	$(TEST_BUILT) --filter '$(SERVER_TESTS)'
-	$(TEST_BUILT) --filter '$(CLIENT_TESTS)'
-	$(TEST_BUILT) --skip '$(SERVER_TESTS)|$(CLIENT_TESTS)|$(KERNEL_TESTS)'
-	$(TEST_BUILT) --filter '$(KERNEL_TESTS)'
+	$(TEST_BUILT) --no-parallel --filter '$(SERVER_TESTS)|$(CLIENT_TESTS)'
+	$(TEST_BUILT) --skip '$(SERVER_TESTS)|$(CLIENT_TESTS)|$(KERNEL_TESTS)|$(PIPELINE_TESTS)'
+	$(TEST_BUILT) --filter '$(KERNEL_TESTS)|$(PIPELINE_TESTS)'
 	! grep -qs avx512f /proc/cpuinfo || IMAGE_WORKER_INSTRUCTION_SET=avx2 $(TEST_BUILT) --filter '$(KERNEL_TESTS)'
 
 # The short form of what Tests/JPEGOracle/run.sh can do with a corpus.
