@@ -19,6 +19,10 @@ final class HostileWorker: Imageworker_V1_ImageWorkerService.ServiceProtocol {
 
   private let attack: Attack
   private let attacks = Mutex(0)
+  private let sent = Mutex(0)
+
+  /// The bytes of results that were sent.
+  var sentByteCount: Int { sent.withLock { $0 } }
 
   /// The number of calls that it attacks: 0 when the client has ended all of them.
   var attackCount: Int { attacks.withLock { $0 } }
@@ -76,6 +80,7 @@ final class HostileWorker: Imageworker_V1_ImageWorkerService.ServiceProtocol {
         continue
       }
       try await write(part)
+      sent.withLock { $0 += part.chunk.count }
     }
   }
 

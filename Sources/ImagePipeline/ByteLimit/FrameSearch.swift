@@ -75,7 +75,7 @@ struct FrameSearch {
   /// The limits to the search.
   private struct Floor {
     static let lowest = Floor(quality: 1, colorCount: 2)
-    /// What is tried before frames are left out.
+    /// The limits for all frames, before some are left out.
     static let ofAllFrames = Floor(
       quality: ByteLimit.minQualityBeforeSize, colorCount: ColorSearch.minCountOfSmaller)
 
@@ -87,25 +87,24 @@ struct FrameSearch {
   private func fit(
     _ smallest: inout (options: EncoderOptions, byteCount: UInt64), _ buffer: PixelBuffer, _ allowance: WorkAllowance
   ) throws(PipelineError) -> EncodedFrames? {
-    let first = smallest
+    let trial = smallest
     guard limit.allowsLowerFrameRate else {
-      return try search(below: first, limit.byteCount, .lowest, &smallest, buffer, allowance)
+      return try search(below: trial, limit.byteCount, .lowest, &smallest, buffer, allowance)
     }
-    if let whole = try search(below: first, limit.byteCount, .ofAllFrames, &smallest, buffer, allowance) {
+    if let whole = try search(below: trial, limit.byteCount, .ofAllFrames, &smallest, buffer, allowance) {
       return whole
     }
     let (last, allFrames) = (Self.intervals.last ?? 1, smallest.byteCount)
     for interval in Self.intervals where allFrames / UInt64(interval) <= limit.byteCount || interval == last {
       if let thinned = try thin(interval, .ofAllFrames, &smallest, buffer, allowance) { return thinned }
     }
-    return try thin(last, .lowest, &smallest, buffer, allowance)
+    return first.canShrinkFrames ? try thin(last, .lowest, &smallest, buffer, allowance) : nil
   }
 
   /// Leaves out frames, and finds the best animation of the others within the limit.
   private func thin(
     _ interval: Int, _ floor: Floor, _ smallest: inout (options: EncoderOptions, byteCount: UInt64),
-    _ buffer: PixelBuffer,
-    _ allowance: WorkAllowance
+    _ buffer: PixelBuffer, _ allowance: WorkAllowance
   ) throws(PipelineError) -> EncodedFrames? {
     if first.canShrinkFrames {
       var lowest = limit.options(first, quality: min(floor.quality, first.quality))

@@ -12,12 +12,13 @@ extension ImageReader {
     let passthrough = Passthrough(
       plan: plan, header: header, configuration: configuration, survey: survey,
       byteCount: followingByteCount.map { inputByteCount + $0 })
-    let recompression = passthrough == .recompressed ? plan.encoder.jxl : nil
+    guard passthrough != .decoded else { return }
+    let recompression = passthrough.recompression(plan.encoder)
     let rewritingByteCount = try withDecoder { decoder in
       rewriter.estimatedByteCount(
         decoder, orientation: orientation, metadata: metadata, recompression: recompression)
     }
-    guard passthrough != .decoded, rewritingByteCount <= passthrough.maxByteCount(memory: limits.memory) else { return }
+    guard rewritingByteCount <= passthrough.maxByteCount(memory: limits.memory) else { return }
     plan.passthrough = passthrough
     plan.workingSetByteCount = rewritingByteCount
     if passthrough == .copied { try addTrial(to: &plan, header) }

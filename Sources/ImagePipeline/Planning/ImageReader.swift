@@ -160,10 +160,10 @@ package struct ImageReader: ~Copyable {
     guard let decoder = decoder.take(), var rewriter = rewriter.take() else { throw .unfinishedHeader }
     do {
       // Both a trial and a transform read all compressed data.
-      let mayLackEnd = plan.trialScale != nil || plan.passthrough == .turned
+      let mayLackEnd = plan.trialScale != nil || plan.passthrough != .copied
       try rewriter.start(
         decoder, orientation: plan.orientation, metadata: plan.encoder.metadata,
-        recompression: plan.passthrough == .recompressed ? plan.encoder.jxl : nil, mayLackEnd: mayLackEnd)
+        recompression: plan.passthrough.recompression(plan.encoder), mayLackEnd: mayLackEnd)
     } catch { throw PipelineError(error) }
     return rewriter
   }

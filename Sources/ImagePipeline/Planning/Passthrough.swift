@@ -82,6 +82,9 @@ extension Passthrough {
       && !(survey.hasFineChroma && encoder.subsampling == .quarter)
   }
 
+  /// The options of the JPEG XL that a JPEG is recompressed as; `nil` for other ways.
+  func recompression(_ encoder: EncoderOptions) -> JXLOptions? { self == .recompressed ? encoder.jxl : nil }
+
   /// Returns the maximum number of bytes that this way may allocate, for an image with a limit of `memory` bytes.
   func maxByteCount(memory: Int) -> UInt64 {
     self == .turned ? UInt64(memory) / Self.turningShare : UInt64(memory)
