@@ -52,7 +52,7 @@ extension Layer {
         "Yams",
       ]),
       // Received images, and auxiliary ones, are lent and hashed where they lie.
-      maxPointerLineCount: 17),
+      maxPointerLineCount: 10),
     Layer(
       name: "WorkerOperations",
       modules: ["WorkerProtocol", "ProtobufWire", "WorkThreads", "LibC", "CLibZ", "CPlatform"],
