@@ -18,6 +18,9 @@ let sandboxTrait = (
   description: "Process images in sandboxed processes, through libseccomp."
 )
 
+/// Text overlays, which are built in where pkg-config knows their library.
+let textTrait = (name: "TEXT", library: "pangocairo", description: "Draw texts, through Pango, HarfBuzz and Cairo.")
+
 /// Its static library if there is one, so that programs without isolation do not need the shared one to start.
 var sandboxLibrary: String {
   let folders = ["lib/x86_64-linux-gnu", "lib/aarch64-linux-gnu", "lib64", "lib"]
@@ -37,6 +40,11 @@ func isInstalled(_ library: String) -> Bool {
   }
   return (custom + usual).contains { FileManager.default.fileExists(atPath: "\($0)/\(library).pc") }
 }
+
+/// Whether the headers are where the link in CLibPango leads.
+let hasTextHeaders = FileManager.default.fileExists(atPath: "/usr/include/pango-1.0/pango/pango.h")
+
+let traits = formatTraits + [sandboxTrait, textTrait]
 
 func whenBuilt(_ target: String, _ trait: String) -> Target.Dependency {
   .target(name: target, condition: .when(traits: [trait]))
@@ -233,7 +241,7 @@ let targets: [Target] = [
   // The C library, by one name on all systems.
   .target(name: "LibC", swiftSettings: strictSwift),
   // The Swift face of the pixel kernels: resizers, converters, filters and orientation over rows.
-  .target(name: "ImageKernels", dependencies: ["ImageCodecs", "CPixels"], swiftSettings: strictSwift),
+  .target(name: "ImageKernels", dependencies: ["ImageCodecs", "CPixels", "CText"], swiftSettings: strictSwift),
   // Sniffing, headers, and owners of the C decoders and encoders.
   .target(name: "ImageCodecs", dependencies: ["Fields", "CCodecs", "CInstructions"], swiftSettings: strictSwift),
   // Rows of fields: how a record is read, written, merged, checked and set by options; depends on nothing.
@@ -250,6 +258,17 @@ let targets: [Target] = [
     linkerSettings: [.linkedLibrary("m"), .linkedLibrary("jxl", .when(traits: ["JXL"]))] + av1.linking),
   // Embedded C: resize, color and orientation kernels.
   .target(name: "CPixels", dependencies: ["CInstructions"], cSettings: strictC, linkerSettings: [.linkedLibrary("m")]),
+  // Embedded C: fonts, the layout of texts, and their pixels.
+  .target(
+    name: "CText",
+    dependencies: ["CLibCairo", "CLibFontconfig", "CLibGObject", "CLibHarfBuzz"].map { whenBuilt($0, textTrait.name) },
+    cSettings: strictC + [
+      .define("CTEXT_PANGO", .when(traits: [textTrait.name])),
+      .headerSearchPath("../System/CLibPango", .when(traits: [textTrait.name])),
+    ],
+    linkerSettings: [
+      .linkedLibrary("m"), .linkedLibrary("pango-1.0", .when(traits: [textTrait.name])),
+    ]),
   // The widest instructions that the kernels may use; depends on nothing.
   .target(name: "CInstructions", cSettings: strictC),
 
@@ -279,6 +298,20 @@ let targets: [Target] = [
   // Not by pkg-config, whose file for it has a flag that the package manager warns of each time.
   .systemLibrary(
     name: "CLibJXL", path: "Sources/System/CLibJXL", providers: [.apt(["libjxl-dev"]), .brew(["jpeg-xl"])]),
+  // Of Pango there is only a link to its headers in CLibPango, because its file for pkg-config has a flag of which the package
+  // manager warns each time.
+  .systemLibrary(
+    name: "CLibCairo", path: "Sources/System/CLibCairo", pkgConfig: "cairo",
+    providers: [.apt(["libpango1.0-dev"]), .brew(["pango"])]),
+  .systemLibrary(
+    name: "CLibFontconfig", path: "Sources/System/CLibFontconfig", pkgConfig: "fontconfig",
+    providers: [.apt(["libpango1.0-dev"]), .brew(["pango"])]),
+  .systemLibrary(
+    name: "CLibGObject", path: "Sources/System/CLibGObject", pkgConfig: "gobject-2.0",
+    providers: [.apt(["libpango1.0-dev"]), .brew(["pango"])]),
+  .systemLibrary(
+    name: "CLibHarfBuzz", path: "Sources/System/CLibHarfBuzz", pkgConfig: "harfbuzz",
+    providers: [.apt(["libpango1.0-dev"]), .brew(["pango"])]),
 
   // Fixtures, chunking, and reference implementations shared by the tests.
   .target(
@@ -342,7 +375,8 @@ let targets: [Target] = [
   .testTarget(
     name: "WorkerServiceTests",
     dependencies: [
-      "Admission", "Fields", "ImageCodecs", "ImagePipeline", "ResultCache", "TestSupport", "WorkThreads",
+      "Admission", "Fields", "ImageCodecs", "ImageKernels", "ImagePipeline", "ResultCache", "TestSupport",
+      "WorkThreads",
       "WorkerIsolation",
       "WorkerOperations", "WorkerProtocol", "WorkerService", "WorkerTelemetry",
       asyncAlgorithms, grpcCore, grpcInProcess, grpcProtobuf, inMemoryTracing, logging, metrics, swiftProtobuf, tracing,
@@ -379,9 +413,11 @@ let package = Package(
     .library(name: "ImageWorkerClient", targets: ["ImageWorkerClient", "WorkerProtocol"]),
   ],
   traits: Set(
-    (formatTraits + [sandboxTrait]).map { .trait(name: $0.name, description: $0.description) }
+    traits.map { .trait(name: $0.name, description: $0.description) }
       + [
-        .default(enabledTraits: Set((formatTraits + [sandboxTrait]).filter { isInstalled($0.library) }.map(\.name)))
+        .default(
+          enabledTraits: Set(
+            traits.filter { isInstalled($0.library) && ($0.name != textTrait.name || hasTextHeaders) }.map(\.name)))
       ]),
   dependencies: packages + documentationPlugin,
   targets: targets,

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Writes the root of a container image: the program of an unpacked release, the libraries that it loads with their licenses,
-# certificates, and a user. No shell and no package manager; the packages are listed where scanners look for them.
+# fonts, certificates, and a user. No shell and no package manager; the packages are listed where scanners look for them.
 #
 # Use: root.sh RELEASE ROOT, on the Debian that the release was built on, with the packages of its README installed.
 set -euo pipefail
@@ -26,6 +26,13 @@ for library in "${libraries[@]}"; do
   install -D -m 755 "$library" "$root/${library#/}"
   owner "$library"
 done | sort -u > "$root/var/lib/dpkg/packages"
+# DejaVu for texts, and how fonts are found; operators mount more in /usr/share/fonts.
+if [[ " ${libraries[*]} " == *"/libfontconfig.so"* ]]; then
+  mkdir -p "$root/etc" "$root/usr/share/fonts/truetype"
+  cp -rL /etc/fonts "$root/etc/fonts"
+  cp -r /usr/share/fonts/truetype/dejavu "$root/usr/share/fonts/truetype/dejavu"
+  printf 'fontconfig-config\nfonts-dejavu-core\n' >> "$root/var/lib/dpkg/packages"
+fi
 while read -r package; do
   dpkg-query -s "$package" > "$root/var/lib/dpkg/status.d/$package"
   install -D -m 644 "$(realpath "/usr/share/doc/$package/copyright")" "$root/usr/share/doc/$package/copyright"

@@ -23,8 +23,9 @@ if [[ "$(uname)" == Darwin ]]; then
 fi
 
 wanted=(
-  libjpeg62-turbo-dev clang-format-14 libfaketime libheif-dev libimage-exiftool-perl libisal-dev libjxl-dev
-  liblcms2-dev libseccomp-dev libtiff-dev libwebp-dev openssl pkg-config python3 python3-venv zlib1g-dev
+  libjpeg62-turbo-dev clang-format-14 fonts-dejavu-core libfaketime libheif-dev libimage-exiftool-perl libisal-dev
+  libjxl-dev liblcms2-dev libpango1.0-dev libseccomp-dev libtiff-dev libwebp-dev openssl pkg-config python3 python3-venv
+  zlib1g-dev
 )
 if ! apt-cache show libjpeg62-turbo-dev >/dev/null 2>&1 && grep -qi ubuntu /etc/os-release; then
   wanted[0]=libjpeg-turbo8-dev # Ubuntu's name for it

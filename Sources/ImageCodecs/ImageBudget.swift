@@ -25,6 +25,13 @@ package final class ImageBudget {
   package func charge(_ byteCount: Int) throws(CodecError) {
     if !ccodecs_budget_charge(account, byteCount) { throw CodecError(noRoomFor: byteCount, in: self) }
   }
+  /// Charges bytes that the image needs during a call.
+  /// - Throws: `outOfMemory` if the budget is exhausted.
+  package func charge<Value>(_ byteCount: Int, during body: () -> Value) throws(CodecError) -> Value {
+    try charge(byteCount)
+    defer { ccodecs_budget_refund(account, byteCount) }
+    return body()
+  }
   /// The number of bytes in use.
   package var used: Int { account.pointee.used }
   /// Whether the system failed to provide memory or disk space.

@@ -19,7 +19,7 @@ package enum OverlayBlend: String, Sendable, Hashable, CaseIterable {
   }
 }
 
-/// The decoded pixels of an overlay, at the size at which it is drawn: RGBA with straight alpha, 8 bits.
+/// The pixels of an overlay, an image or a text, at the size at which it is drawn: RGBA with straight alpha, 8 bits.
 ///
 /// Its memory is not charged to a budget by itself: see `byteCount`.
 package struct OverlayPixels: Sendable {
@@ -37,6 +37,14 @@ package struct OverlayPixels: Sendable {
     self.width = width
     self.height = height
     bytes = [UInt8](repeating: 0, count: Self.byteCount(width: width, height: height))
+  }
+
+  /// Creates pixels that a function draws.
+  /// - `draw`: receives the pixels, all of which are transparent.
+  init(width: Int, height: Int, draw: (UnsafeMutablePointer<UInt8>) -> Void) {
+    self.init(width: width, height: height)
+    bytes.withUnsafeMutableBufferPointer { $0.baseAddress.map(draw) }
+    filledRowCount = height
   }
 
   /// Returns the size in bytes of an overlay.

@@ -1,4 +1,5 @@
 internal import ImageCodecs
+internal import ImagePipeline
 internal import WorkerService
 
 /// A library that this program is linked with, and its version.
@@ -8,8 +9,9 @@ struct LinkedLibrary {
   /// Major, minor and patch number, as in `1.2.4`.
   let version: String
 
-  /// The libraries that decode and encode, and that of the sandbox.
+  /// The libraries that decode, encode and draw texts, and that of the sandbox.
   static let all: [LinkedLibrary] =
     CodecLibrary.all.map { LinkedLibrary(name: $0.name, version: $0.version) }
+    + TextOverlay.libraries.map { LinkedLibrary(name: $0.name, version: $0.version) }
     + [HelperPool.libraryVersion].compactMap { $0.map { LinkedLibrary(name: "libseccomp", version: $0) } }
 }

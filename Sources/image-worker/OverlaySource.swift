@@ -80,7 +80,7 @@ struct OverlaySource {
   static func images(
     for configurations: [ProcessingConfiguration], directory: String?
   ) throws(SettingsError) -> AuxiliaryImages {
-    let names = Set(configurations.flatMap { $0.overlays ?? [] }.map(\.image))
+    let names = Set(configurations.flatMap { $0.overlays ?? [] }.filter { $0.text == nil }.map(\.image))
     guard !names.isEmpty else { return AuxiliaryImages() }
     let named =
       try directory.map { (path) throws(SettingsError) in try OverlaySource(path: FilePath(path)).read() } ?? []

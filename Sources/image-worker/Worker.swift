@@ -46,6 +46,7 @@ struct Worker: Service {
     try settings.security.check(listenAddress)
     let presets = try settings.presets?.read() ?? PresetCatalog()
     security = try Security(settings.security, presets: presets, metrics: metrics, logger: logger)
+    try FontDirectory.use(settings.fonts)
     var environment = WorkerEnvironment(
       limits: settings.limits, presets: presets,
       takesOnlyPresets: settings.takesOnlyPresets,

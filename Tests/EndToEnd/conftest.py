@@ -22,7 +22,8 @@ UNLIMITED = [("grpc.max_receive_message_length", -1), ("grpc.max_send_message_le
 
 
 # Optional features of the build, with the library that a worker with the feature loads or reports.
-LIBRARIES = {"tiff": "libtiff", "avif": "libheif", "heic": "libheif", "jxl": "libjxl", "isolation": "libseccomp"}
+LIBRARIES = {"tiff": "libtiff", "avif": "libheif", "heic": "libheif", "jxl": "libjxl", "isolation": "libseccomp",
+             "text": "libpango"}
 
 
 def fixture_bytes(name: str) -> bytes:

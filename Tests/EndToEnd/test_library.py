@@ -21,9 +21,11 @@ EXAMPLE = ROOT / "Examples/thumbnail-command"
 # The modules of this package and of others that the product consists of, apart from its own.
 PRODUCT = {
     "Admission", "ImagePipeline", "ImageKernels", "ImageCodecs", "Fields", "WorkThreads", "LibC", "CCodecs", "CPixels",
-    "CInstructions", "Tracing", "Instrumentation", "ServiceContextModule"}
+    "CInstructions", "CText", "Tracing", "Instrumentation", "ServiceContextModule"}
 SYSTEM = ["libjpeg", "libwebp", "zlib", "lcms2", "libisal"]
-OPTIONAL = {"tiff": ["libtiff-4"], "heic": ["libheif", "dav1d"]}
+OPTIONAL = {
+    "tiff": ["libtiff-4"], "heic": ["libheif", "dav1d"],
+    "text": ["pango", "cairo", "harfbuzz", "fontconfig", "gobject-2.0"]}
 
 
 

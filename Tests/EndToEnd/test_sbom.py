@@ -27,7 +27,8 @@ def test_the_versions_of_the_libraries_are_those_of_the_packages():
         [sys.executable, ROOT / "deploy" / "sbom.py", WORKER], capture_output=True, text=True, check=True).stdout)
     packages = {component["name"]: re.match(r"(?:\d+:)?(\d+(?:\.\d+){0,2})", component["version"])[1]
                 for component in owners["components"] if component["bom-ref"].startswith("deb:")}
-    prefixes = {"libjpeg-turbo": "libjpeg", "zlib": "zlib1g", "isa-l": "libisal", "lcms2": "liblcms2", "dav1d": "libdav1d"}
+    prefixes = {"libjpeg-turbo": "libjpeg", "zlib": "zlib1g", "isa-l": "libisal", "lcms2": "liblcms2", "dav1d": "libdav1d",
+                "pango": "libpango", "cairo": "libcairo", "harfbuzz": "libharfbuzz", "fontconfig": "libfontconfig"}
     assert len(found) >= 5
     for library, version in found.items():
         package = next(name for name in packages if re.match(prefixes.get(library, library) + r"[\d.-]*", name))

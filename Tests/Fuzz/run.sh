@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Fuzzes every decoder and rewriter of CCodecs, and its palettes, for SECONDS each, with the address and undefined-behavior sanitizers:
+# Fuzzes every decoder and rewriter of CCodecs, its palettes, and texts, for SECONDS each, with the address and undefined-behavior sanitizers:
 #
 #   Tests/Fuzz/run.sh SECONDS [DECODER...]
 #
@@ -48,6 +48,16 @@ if pkg-config --exists libheif dav1d; then
   libraries+=" dav1d"
   flags+=" -DCCODECS_DAV1D"
 fi
+text="pango cairo harfbuzz fontconfig"
+# shellcheck disable=SC2086
+if pkg-config --exists $text; then
+  libraries+=" $text"
+  flags+=" -DCTEXT_PANGO -ISources/CText/include"
+  table+=$'\ntext UNKNOWN text'
+  mkdir -p "$work/made/text"
+  printf 'DejaVu Sans Bold\0\x10\x20\0\0\2\1\2\0Hello, w\xc3\xb6rld\n\xd7\xa9\xd7\x9c\xd7\x95\xd7\x9d' >"$work/made/text/lines.text"
+  printf 'Serif, Sans Italic\0\x08\x40\1\0\0\0\0\1a\xcc\x81 \xd8\xb4\xef\xb7\xba \xf0\x9f\x98\x80' >"$work/made/text/scripts.text"
+fi
 # shellcheck disable=SC2086 # lists of flags
 flags+=" $(pkg-config --cflags $libraries)"
 sanitizers="address,undefined"
@@ -69,9 +79,9 @@ compile() { # source, object
 }
 
 pids=()
-for source in Sources/CInstructions/*.c Sources/CCodecs/*.c Sources/CCodecs/*/*.c; do
+for source in Sources/CInstructions/*.c Sources/CCodecs/*.c Sources/CCodecs/*/*.c Sources/CText/*.c; do
   object=$work/objects/$(tr / _ <<<"${source#Sources/CCodecs/}").o
-  newest=$(find Sources/CCodecs "$source" Tests/Fuzz/run.sh \( -name '*.h' -o -path "$source" -o -name run.sh \) -newer "$object" 2>/dev/null || echo all)
+  newest=$(find Sources/CCodecs Sources/CText "$source" Tests/Fuzz/run.sh \( -name '*.h' -o -path "$source" -o -name run.sh \) -newer "$object" 2>/dev/null || echo all)
   [[ -z $newest ]] && continue
   compile "$source" "$object" &
   pids+=($!)
@@ -83,6 +93,7 @@ fuzz() { # decoder, format, extensions...
   local name=$1 format=$2 corpus=$work/corpus/$1 program=$work/$1 source=Tests/Fuzz/decode.c
   [[ $name != rewrite-* ]] || source=Tests/Fuzz/rewrite.c
   [[ $name != palette ]] || source=Tests/Fuzz/palette.c
+  [[ $name != text ]] || source=Tests/Fuzz/text.c
   shift 2
   # shellcheck disable=SC2046,SC2086
   "$clang" $flags -fsanitize=fuzzer,$sanitizers -fno-sanitize-recover=all -fuse-ld=lld \

@@ -1,6 +1,7 @@
 import Fields
 import Foundation
 import ImageCodecs
+import ImageKernels
 import ImagePipeline
 import SwiftProtobuf
 import TestSupport
@@ -54,6 +55,8 @@ struct ConfigurationFieldsTests {
     "tensor.mean": [.list([0.25]), .list([0.5, 0.25, -1])],
     "tensor.standard_deviation": [.list([0.25]), .list([0.5, 0.25, 1])],
     "overlays.image": [.text("logo"), .text("mark")], "overlays.rotation": [.integer(90), .integer(180)],
+    "overlays.text.text": [.text("a text"), .text("another")],
+    "overlays.text.font": [.text("Sans"), .text("Serif Bold")], "overlays.text.size": [.number(10), .number(20.5)],
     "filters.name": [.text("blur"), .text("sharpen")],
     "filters.parameters": [.numbers(["radius": 1]), .numbers(["radius": 2])],
   ]
@@ -227,6 +230,7 @@ struct ConfigurationFieldsTests {
     check(Region())
     check(Trim())
     check(Overlay(image: "logo"))
+    check(TextOverlay("a text"))
   }
 
   @Test("every enum value of the contract has a counterpart")
@@ -249,5 +253,6 @@ struct ConfigurationFieldsTests {
     check(TensorOptions.Normalization.self, "TensorNormalization")
     check(Region.Shape.self, "RegionShape")
     check(Region.Effect.self, "RegionEffect")
+    check(TextStyle.Alignment.self, "TextAlignment")
   }
 }

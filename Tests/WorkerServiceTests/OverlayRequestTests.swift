@@ -165,6 +165,62 @@ struct OverlayRequestTests {
     }
   }
 
+  // MARK: Texts
+
+  private static func text(_ text: String, font: String = "DejaVu Sans") -> Imageworker_V1_ProcessImageRequest {
+    request([]) { request in
+      request.configuration.overlays[0].image = ""
+      request.configuration.overlays[0].text = .with {
+        $0.text = text
+        $0.font = font
+        $0.size = 30
+        $0.boxColor = .with { $0.red = 255 }
+      }
+    }
+  }
+
+  @Test("draw texts, in helpers as in the worker itself", .enabled(if: TextOverlay.isSupported, "built without Pango"))
+  func texts() async throws {
+    var results: [[UInt8]] = []
+    // The second text is drawn by a helper that has drawn one; the letters come from several fonts.
+    for helpers in [nil, Isolated.isSupported ? Isolated.pool() : nil] {
+      try await withWorker(helpers: helpers) { client, environment in
+        for text in ["Hello", "Hello, wörld\nשלום 😀 𝔘 กข", "Hello"] {
+          let result = try #require(await client.processRenditions(Self.text(text))[""])
+          #expect(try Self.corner(result) == [255, 0, 0])
+          results.append(result.bytes)
+        }
+        #expect(environment.memory.used == 0)
+      }
+    }
+    #expect(results[0] != results[1] && results[0] == results[2] && results[..<3] == results[3...])
+  }
+
+  @Test("name the field of a text that is wrong", .enabled(if: TextOverlay.isSupported, "built without Pango"))
+  func textErrors() async throws {
+    for helpers in [nil, Isolated.isSupported ? Isolated.pool() : nil] {
+      try await withWorker(helpers: helpers) { client, _ in
+        for (request, field) in [
+          (Self.text("a\u{1}"), "text.text"), (Self.text("a", font: "No such family"), "text.font"),
+          (Self.text("a", font: "Sans 12"), "text.font"),
+        ] {
+          let start = Imageworker_V1_BatchItemStart.with {
+            $0.image = Data(Self.image)
+            $0.configuration = request.configuration
+          }
+          let items = try await client.batch([
+            .with {
+              $0.itemID = "item"
+              $0.start = start
+            }
+          ])
+          let error = try #require(items["item"]?.errors.first)
+          #expect(try error.reasonAndField == ["INVALID_FIELD", "start.configuration.overlays[0].\(field)"])
+        }
+      }
+    }
+  }
+
   private static let wrong: [(images: [Imageworker_V1_AuxiliaryImage], field: String)] = [
     ([auxiliary("other", red)], "configuration.overlays[0].image"),
     ([auxiliary("logo", Array("text".utf8))], "configuration.overlays[0].image"),

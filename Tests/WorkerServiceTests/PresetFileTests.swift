@@ -117,8 +117,8 @@ struct PresetFileTests {
     case .message:
       "{"
         + schema.message(field.typeName).field
-        // The scale of an overlay excludes its width and height.
-        .filter { !(field.name == "overlays" && $0.name == "scale") }
+        // The scale of an overlay excludes its width and height, and its text its image.
+        .filter { !(field.name == "overlays" && ["scale", "text"].contains($0.name)) }
         .map { field in
           let value = field.name == "name" ? "sepia" : sample(field, schema: schema)
           return "\(field.name): \(field.label == .repeated && !schema.isMap(field) ? "[\(value)]" : value)"
@@ -144,6 +144,17 @@ struct PresetFileTests {
       let json = try Imageworker_V1_ProcessingConfiguration(preset.configuration).jsonString()
       #expect(json.contains("\"\(field.jsonName)\""), "\(field.name): \(json)")
     }
+  }
+
+  @Test("texts can be overlays of presets", .enabled(if: TextOverlay.isSupported))
+  func texts() throws {
+    let fields = "text: a, font: Sans Bold, relative_size: 0.1, outline_width: 0.1, alignment: end, box_padding: 1"
+    let yaml = Self.body("overlays:", "- text: {\(fields), box_color: {red: 9}, color: {blue: 8}, max_width: 0.5}")
+    let preset = try PresetFile(yaml: yaml, name: "p").presets[0]
+    let text = try Imageworker_V1_ProcessingConfiguration(preset.configuration).overlays[0].text
+    #expect(text.text == "a" && text.font == "Sans Bold" && text.relativeSize == 0.1 && text.outlineWidth == 0.1)
+    #expect(text.alignment == .end && text.boxPadding == 1 && text.boxColor.red == 9 && text.color.blue == 8)
+    #expect(text.maxWidth == 0.5 && !text.hasSize && !text.hasOutlineColor)
   }
 
   @Test("ListPresets returns the store's current presets, and requests find them")

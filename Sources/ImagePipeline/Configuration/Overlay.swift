@@ -3,9 +3,9 @@ package import ImageKernels
 
 extension OverlayBlend: FieldChoice {}
 
-/// An auxiliary image that is drawn on the result.
+/// An auxiliary image or a text that is drawn on the result.
 package struct Overlay: Sendable, Hashable {
-  /// The name of an auxiliary image of the request, or of a file in the operator's directory.
+  /// The name of an auxiliary image of the request, or of a file in the operator's directory; empty with a text.
   package var image: String
   /// The factor of the image's alpha, 0 to 1.
   ///
@@ -45,11 +45,13 @@ package struct Overlay: Sendable, Hashable {
   ///
   /// Default: no.
   package var tile: Bool?
+  /// A text instead of an image, which has no `scale`, `width` and `height`.
+  package var text: TextOverlay?
 
   package init(
     image: String, opacity: Double? = nil, scale: Double? = nil, width: Int? = nil, height: Int? = nil,
     gravity: Gravity? = nil, unit: Crop.Unit = .pixels, x: Double = 0, y: Double = 0, blend: OverlayBlend? = nil,
-    rotation: Int? = nil, tile: Bool? = nil
+    rotation: Int? = nil, tile: Bool? = nil, text: TextOverlay? = nil
   ) {
     self.image = image
     self.opacity = opacity
@@ -63,13 +65,15 @@ package struct Overlay: Sendable, Hashable {
     self.blend = blend
     self.rotation = rotation
     self.tile = tile
+    self.text = text
   }
 
   /// The maximum number of overlays of a result.
   package static let maxCount = 8
 
   /// Checks the fields of overlays against each other.
-  /// - Throws: `invalidField` with the path of the first invalid field, such as `overlays[1].scale`.
+  /// - Throws: `invalidField` with the path of the first invalid field, such as `overlays[1].scale`; `unservedField` for a text in
+  ///   a build without texts.
   static func check(_ overlays: [Overlay]) throws(PipelineError) {
     guard overlays.count <= maxCount else {
       throw PipelineError(
@@ -79,9 +83,13 @@ package struct Overlay: Sendable, Hashable {
   }
 
   private func checkCombination(_ path: String) throws(PipelineError) {
-    if image.isEmpty {
+    if let text {
+      try checkImageFields("\(path)")
+      try text.checkCombination("\(path).text")
+    } else if image.isEmpty {
       throw PipelineError(
-        .invalidField, "\(path).image is not set; it must be the name of an image", field: "\(path).image")
+        .invalidField, "\(path).image is not set; it must be the name of an image, unless text is set",
+        field: "\(path).image")
     }
     if let scale, width != nil || height != nil {
       throw PipelineError(
@@ -95,12 +103,30 @@ package struct Overlay: Sendable, Hashable {
   }
 }
 
+extension Overlay {
+  /// Checks that no field is set that an overlay with a text does not have.
+  private func checkImageFields(_ path: String) throws(PipelineError) {
+    let set: [(name: String, value: String?, hint: String)] = [
+      ("image", image.isEmpty ? nil : String(reflecting: String(image.prefix(64))), "set only one of them"),
+      ("scale", scale.map { "\($0)" }, "set text.size or text.relative_size"),
+      ("width", width.map { "\($0)" }, "set text.size or text.relative_size"),
+      ("height", height.map { "\($0)" }, "set text.size or text.relative_size"),
+    ]
+    for (name, value, hint) in set {
+      guard let value else { continue }
+      throw PipelineError(
+        .invalidField, "\(path).\(name) is \(value), and cannot be combined with text; \(hint)",
+        field: "\(path).\(name)")
+    }
+  }
+}
+
 extension Overlay: FieldRecord {
   /// Creates an overlay without an image, the overlay of a message without values.
   package init() { self.init(image: "") }
 
   package static let fields: [Field<Overlay>] = [
-    Field("image", \.image, .values("between 1 and 255 bytes") { (1...255).contains($0.utf8.count) }),
+    Field("image", \.image, .values("at most 255 bytes") { $0.utf8.count <= 255 }),
     Field("opacity", \.opacity, .fraction),
     Field("scale", \.scale, .values("above 0 and at most 1") { $0 > 0 && $0 <= 1 }),
     Field("width", \.width, .range(1...ProcessingConfiguration.maxBound)),
@@ -108,17 +134,21 @@ extension Overlay: FieldRecord {
     Field("gravity", \.gravity), Field("unit", \.unit), Field("x", \.x, offset), Field("y", \.y, offset),
     Field("blend", \.blend),
     Field("rotation", \.rotation, .values("0, 90, 180 or 270") { [0, 90, 180, 270].contains($0) }),
-    Field("tile", \.tile),
+    Field("tile", \.tile), Field(group: "text", \.text),
   ]
 
   private static let offset = FieldRule<Double>.values(
     "between -\(ProcessingConfiguration.maxBound) and \(ProcessingConfiguration.maxBound)"
   ) { abs($0) <= Double(ProcessingConfiguration.maxBound) }
 
-  /// Parses an overlay in command-line notation: `logo`, or `logo,scale=0.2,gravity=south-east,x=10,y=10`.
+  /// Parses an overlay in command-line notation: `logo`, or `logo,scale=0.2,gravity=south-east,x=10,y=10`; a text as
+  /// `text=For sale,size=24,gravity=south`, in which a backslash precedes commas, and `\\n` is a new line.
   package init(text: String, field: String) throws(FieldError) {
-    var parts = text.split(separator: ",", omittingEmptySubsequences: false)[...]
-    self.init(image: String(parts.removeFirst()))
+    let isText = text.hasPrefix("text=")
+    var parts =
+      isText ? Self.escapedParts(text) : text.split(separator: ",", omittingEmptySubsequences: false).map(String.init)
+    self.init(image: isText ? "" : parts.removeFirst())
+    if !isText, image.isEmpty { throw Self.unreadable(text, field: field) }
     for part in parts {
       let pair = part.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false).map(String.init)
       guard pair.count == 2 || pair[0] == "tile" else {
@@ -131,7 +161,26 @@ extension Overlay: FieldRecord {
   }
 
   package static var textForm: String {
-    "the name of an image and fields, as in logo,scale=0.2,gravity=south-east,x=10,y=10"
+    "the name of an image and fields, as in logo,scale=0.2,gravity=south-east,x=10,y=10; or a text, as in text=For sale,size=24"
+  }
+
+  /// Splits at commas without a backslash, and replaces what backslashes stand for.
+  private static func escapedParts(_ text: String) -> [String] {
+    var parts = [""]
+    var isEscaped = false
+    for character in text {
+      if isEscaped {
+        parts[parts.count - 1].append(character == "n" ? "\n" : character)
+        isEscaped = false
+      } else if character == "\\" {
+        isEscaped = true
+      } else if character == "," {
+        parts.append("")
+      } else {
+        parts[parts.count - 1].append(character)
+      }
+    }
+    return parts
   }
 
   private mutating func set(
@@ -151,7 +200,14 @@ extension Overlay: FieldRecord {
     case "rotation": rotation = try Int(text: value, field: path)
     case "tile": tile = try Bool(text: value, field: path)
     default:
-      let names = Self.fields.map(\.name).dropFirst()
+      if self.text != nil || name == "text" {
+        var content = self.text ?? TextOverlay()
+        let isKnown = try content.set(name, value, path)
+        self.text = content
+        if isKnown { return }
+      }
+      let own = Self.fields.map(\.name).filter { !["image", "text"].contains($0) }
+      let names = own + (self.text == nil ? [] : TextOverlay.optionNames)
       throw FieldError(
         "\(path) is not a field of overlays; they have: \(names.joined(separator: ", "))"
           + NearestName.question(name, in: names), field: field)

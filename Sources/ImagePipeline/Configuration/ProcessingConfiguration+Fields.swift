@@ -185,8 +185,8 @@ extension ProcessingConfiguration: FieldRecord {
       "overlays", \.overlays,
       option: OptionText(
         "overlay", "overlay",
-        "Draw an image on the result: a name of --overlays, or a file. Repeat it for several, which are drawn in order."
-      )),
+        "Draw an image or a text on the result: a name of --overlays, or a file; or 'text=' and a text. Repeat it for "
+          + "several, which are drawn in order.")),
     Field(
       "frame_index", \.frameIndex,
       option: OptionText(

@@ -206,7 +206,7 @@ package struct ProcessingConfiguration: Sendable, Hashable {
   ///
   /// Default: none.
   package var regions: [Region]?
-  /// The images that are drawn on the result, in this order; at most `Overlay.maxCount`.
+  /// The images and texts that are drawn on the result, in this order; at most `Overlay.maxCount`.
   ///
   /// Default: none.
   package var overlays: [Overlay]?

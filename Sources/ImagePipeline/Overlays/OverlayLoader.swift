@@ -27,6 +27,30 @@ final class OverlayLoader {
   ) throws(PipelineError) -> OverlayPixels {
     let drawing = overlay.drawing
     if let known = loaded[overlay.image]?[drawing] { return known }
+    let pixels: OverlayPixels
+    if let style = drawing.text {
+      pixels = try textPixels(style, of: overlay, allowance: allowance)
+    } else {
+      pixels = try imagePixels(of: overlay, allowance: allowance)
+    }
+    loaded[overlay.image, default: [:]][drawing] = pixels
+    return pixels
+  }
+
+  private func textPixels(
+    _ style: TextStyle, of overlay: PlannedOverlay, allowance: WorkAllowance
+  ) throws(PipelineError) -> OverlayPixels {
+    // What is drawn has no file.
+    let key = OverlayCache.Key(digest: [], drawing: overlay.drawing)
+    if let kept = images.cache?.pixels(key) { return kept }
+    let pixels = try TextOverlay.pixels(style, overlay, budget: budget, allowance: allowance)
+    images.cache?.keep(pixels, as: key)
+    return pixels
+  }
+
+  private func imagePixels(of overlay: PlannedOverlay, allowance: WorkAllowance) throws(PipelineError) -> OverlayPixels
+  {
+    let drawing = overlay.drawing
     guard let image = images[overlay.image] else { throw .unknownOverlay(overlay.image, at: overlay.index) }
     let key = image.digest.isEmpty ? nil : OverlayCache.Key(digest: image.digest, drawing: drawing)
     let pixels: OverlayPixels
@@ -41,7 +65,6 @@ final class OverlayLoader {
       } catch { throw PlannedOverlay.error(error, at: overlay.index, overlay.image) }
       if let key { images.cache?.keep(pixels, as: key) }
     }
-    loaded[overlay.image, default: [:]][drawing] = pixels
     return pixels
   }
 }
@@ -56,6 +79,10 @@ extension ImageReader {
   func plannedOverlays(_ plan: Plan, _ draft: PlanDraft) throws(PipelineError) -> [PlannedOverlay] {
     var planned: [PlannedOverlay] = []
     for (index, overlay) in (draft.configuration.overlays ?? []).enumerated() {
+      if let text = overlay.text {
+        planned.append(try text.planned(in: overlay, at: index, plan, factor: draft.overlayFactor))
+        continue
+      }
       guard let image = auxiliary[overlay.image] else { throw .unknownOverlay(overlay.image, at: index) }
       do throws(PipelineError) {
         planned.append(
@@ -78,15 +105,9 @@ extension ImageReader {
     let shown = stored.turned(
       by: header.orientation.turned(quarters: rotation / 90, flipsColumns: false, flipsRows: false))
     let size = try overlay.size(of: shown, on: plan.outputSize, factor: factor)
-    let drawing = PlannedOverlay.Drawing(
-      size: size, rotation: rotation, opacity: overlay.opacity ?? 1,
-      colorSpace: plan.color.gamut == .displayP3 ? .displayP3 : .srgb,
-      profile: plan.color.gamut == .other ? plan.encoder.metadata.profile : [])
-    let (left, top) = overlay.position(size, on: plan.outputSize, factor: factor)
+    let drawing = PlannedOverlay.Drawing(size: size, rotation: rotation, opacity: overlay.opacity ?? 1, on: plan)
     return PlannedOverlay(
-      index: index, image: overlay.image, drawing: drawing, blend: overlay.blend ?? .over, left: left, top: top,
-      isTiled: overlay.tile ?? false, canvas: plan.outputSize,
-      decodeByteCount: try reader.overlayByteCount(drawing))
+      overlay, at: index, drawing, on: plan, factor: factor, decodeByteCount: try reader.overlayByteCount(drawing))
   }
 
   /// Returns an upper bound of the bytes that decoding this image as an overlay charges, without its pixels.

@@ -5,7 +5,9 @@ internal import ImageKernels
 struct PlannedOverlay: Sendable, Hashable {
   /// All that the pixels of the overlay depend on, other than the image's file.
   struct Drawing: Sendable, Hashable {
-    /// The size at which the image is drawn, after its rotation, in pixels.
+    /// The text; `nil` for an image.
+    var text: TextStyle?
+    /// The size at which the overlay is drawn, after its rotation, in pixels.
     let size: PixelSize
     let rotation: Int
     let opacity: Double
@@ -17,7 +19,7 @@ struct PlannedOverlay: Sendable, Hashable {
 
   /// The place in the list of overlays.
   let index: Int
-  /// The name of the image.
+  /// The name of the image; empty for a text.
   let image: String
   let drawing: Drawing
   let blend: OverlayBlend
@@ -29,7 +31,7 @@ struct PlannedOverlay: Sendable, Hashable {
   let isTiled: Bool
   /// The size of the result in pixels.
   let canvas: PixelSize
-  /// An upper bound of the bytes that decoding the image charges, without its pixels.
+  /// An upper bound of the bytes that decoding the image, or drawing the text, charges, without its pixels.
   let decodeByteCount: UInt64
 
   /// The size of the decoded pixels in bytes.
@@ -58,7 +60,7 @@ struct PlannedOverlay: Sendable, Hashable {
       allowUpscale: true, rotation: drawing.rotation, alwaysEncode: true, colorSpace: drawing.colorSpace)
   }
 
-  /// Returns an error as that of the overlay at `index`.
+  /// Returns an error of an image as that of the overlay at `index`.
   static func error(_ error: PipelineError, at index: Int, _ name: String) -> PipelineError {
     let field = "overlays[\(index)].image"
     let message = "\(field) is \(String(reflecting: String(name.prefix(64)))): \(error.message)"
@@ -69,6 +71,28 @@ struct PlannedOverlay: Sendable, Hashable {
     case .limitExceeded: return PipelineError(.limitExceeded, message, field: field, limit: error.limit)
     case .overloaded, .uploadStalled, .cancelled, .codecCrashed, .codecStopped, .internalDefect: return error
     }
+  }
+}
+
+extension PlannedOverlay {
+  /// Creates the plan of an overlay from what is known of its pixels.
+  init(
+    _ overlay: Overlay, at index: Int, _ drawing: Drawing, on plan: Plan, factor: Double, decodeByteCount: UInt64
+  ) {
+    let (left, top) = overlay.position(drawing.size, on: plan.outputSize, factor: factor)
+    self.init(
+      index: index, image: overlay.image, drawing: drawing, blend: overlay.blend ?? .over, left: left, top: top,
+      isTiled: overlay.tile ?? false, canvas: plan.outputSize, decodeByteCount: decodeByteCount)
+  }
+}
+
+extension PlannedOverlay.Drawing {
+  /// Creates a drawing in the colors of a plan.
+  init(size: PixelSize, rotation: Int, opacity: Double, on plan: Plan) {
+    self.init(
+      size: size, rotation: rotation, opacity: opacity,
+      colorSpace: plan.color.gamut == .displayP3 ? .displayP3 : .srgb,
+      profile: plan.color.gamut == .other ? plan.encoder.metadata.profile : [])
   }
 }
 

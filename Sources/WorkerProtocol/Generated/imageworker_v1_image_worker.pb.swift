@@ -509,6 +509,48 @@ public nonisolated enum Imageworker_V1_RectUnit: SwiftProtobuf.Enum, Swift.CaseI
 
 }
 
+public nonisolated enum Imageworker_V1_TextAlignment: SwiftProtobuf.Enum, Swift.CaseIterable {
+  public typealias RawValue = Int
+  case unspecified // = 0
+  case start // = 1
+  case center // = 2
+  case end // = 3
+  case UNRECOGNIZED(Int)
+
+  public init() {
+    self = .unspecified
+  }
+
+  public init?(rawValue: Int) {
+    switch rawValue {
+    case 0: self = .unspecified
+    case 1: self = .start
+    case 2: self = .center
+    case 3: self = .end
+    default: self = .UNRECOGNIZED(rawValue)
+    }
+  }
+
+  public var rawValue: Int {
+    switch self {
+    case .unspecified: return 0
+    case .start: return 1
+    case .center: return 2
+    case .end: return 3
+    case .UNRECOGNIZED(let i): return i
+    }
+  }
+
+  // The compiler won't synthesize support with the UNRECOGNIZED case.
+  public static let allCases: [Imageworker_V1_TextAlignment] = [
+    .unspecified,
+    .start,
+    .center,
+    .end,
+  ]
+
+}
+
 public nonisolated enum Imageworker_V1_OverlayBlend: SwiftProtobuf.Enum, Swift.CaseIterable {
   public typealias RawValue = Int
   case unspecified // = 0
@@ -2227,6 +2269,15 @@ public nonisolated struct Imageworker_V1_Overlay: Sendable {
   /// Clears the value of `tile`. Subsequent reads from it will return its default value.
   public mutating func clearTile() {self._tile = nil}
 
+  public var text: Imageworker_V1_TextOverlay {
+    get {_text ?? Imageworker_V1_TextOverlay()}
+    set {_text = newValue}
+  }
+  /// Returns true if `text` has been explicitly set.
+  public var hasText: Bool {self._text != nil}
+  /// Clears the value of `text`. Subsequent reads from it will return its default value.
+  public mutating func clearText() {self._text = nil}
+
   public var unknownFields = SwiftProtobuf.UnknownStorage()
 
   public init() {}
@@ -2239,6 +2290,114 @@ public nonisolated struct Imageworker_V1_Overlay: Sendable {
   fileprivate var _blend: Imageworker_V1_OverlayBlend? = nil
   fileprivate var _rotation: UInt32? = nil
   fileprivate var _tile: Bool? = nil
+  fileprivate var _text: Imageworker_V1_TextOverlay? = nil
+}
+
+public nonisolated struct Imageworker_V1_TextOverlay: @unchecked Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  public var text: String {
+    get {_storage._text}
+    set {_uniqueStorage()._text = newValue}
+  }
+
+  public var font: String {
+    get {_storage._font ?? String()}
+    set {_uniqueStorage()._font = newValue}
+  }
+  /// Returns true if `font` has been explicitly set.
+  public var hasFont: Bool {_storage._font != nil}
+  /// Clears the value of `font`. Subsequent reads from it will return its default value.
+  public mutating func clearFont() {_uniqueStorage()._font = nil}
+
+  public var size: Double {
+    get {_storage._size ?? 0}
+    set {_uniqueStorage()._size = newValue}
+  }
+  /// Returns true if `size` has been explicitly set.
+  public var hasSize: Bool {_storage._size != nil}
+  /// Clears the value of `size`. Subsequent reads from it will return its default value.
+  public mutating func clearSize() {_uniqueStorage()._size = nil}
+
+  public var relativeSize: Double {
+    get {_storage._relativeSize ?? 0}
+    set {_uniqueStorage()._relativeSize = newValue}
+  }
+  /// Returns true if `relativeSize` has been explicitly set.
+  public var hasRelativeSize: Bool {_storage._relativeSize != nil}
+  /// Clears the value of `relativeSize`. Subsequent reads from it will return its default value.
+  public mutating func clearRelativeSize() {_uniqueStorage()._relativeSize = nil}
+
+  public var color: Imageworker_V1_Color {
+    get {_storage._color ?? Imageworker_V1_Color()}
+    set {_uniqueStorage()._color = newValue}
+  }
+  /// Returns true if `color` has been explicitly set.
+  public var hasColor: Bool {_storage._color != nil}
+  /// Clears the value of `color`. Subsequent reads from it will return its default value.
+  public mutating func clearColor() {_uniqueStorage()._color = nil}
+
+  public var outlineWidth: Double {
+    get {_storage._outlineWidth ?? 0}
+    set {_uniqueStorage()._outlineWidth = newValue}
+  }
+  /// Returns true if `outlineWidth` has been explicitly set.
+  public var hasOutlineWidth: Bool {_storage._outlineWidth != nil}
+  /// Clears the value of `outlineWidth`. Subsequent reads from it will return its default value.
+  public mutating func clearOutlineWidth() {_uniqueStorage()._outlineWidth = nil}
+
+  public var outlineColor: Imageworker_V1_Color {
+    get {_storage._outlineColor ?? Imageworker_V1_Color()}
+    set {_uniqueStorage()._outlineColor = newValue}
+  }
+  /// Returns true if `outlineColor` has been explicitly set.
+  public var hasOutlineColor: Bool {_storage._outlineColor != nil}
+  /// Clears the value of `outlineColor`. Subsequent reads from it will return its default value.
+  public mutating func clearOutlineColor() {_uniqueStorage()._outlineColor = nil}
+
+  public var boxColor: Imageworker_V1_Color {
+    get {_storage._boxColor ?? Imageworker_V1_Color()}
+    set {_uniqueStorage()._boxColor = newValue}
+  }
+  /// Returns true if `boxColor` has been explicitly set.
+  public var hasBoxColor: Bool {_storage._boxColor != nil}
+  /// Clears the value of `boxColor`. Subsequent reads from it will return its default value.
+  public mutating func clearBoxColor() {_uniqueStorage()._boxColor = nil}
+
+  public var boxPadding: Double {
+    get {_storage._boxPadding ?? 0}
+    set {_uniqueStorage()._boxPadding = newValue}
+  }
+  /// Returns true if `boxPadding` has been explicitly set.
+  public var hasBoxPadding: Bool {_storage._boxPadding != nil}
+  /// Clears the value of `boxPadding`. Subsequent reads from it will return its default value.
+  public mutating func clearBoxPadding() {_uniqueStorage()._boxPadding = nil}
+
+  public var maxWidth: Double {
+    get {_storage._maxWidth ?? 0}
+    set {_uniqueStorage()._maxWidth = newValue}
+  }
+  /// Returns true if `maxWidth` has been explicitly set.
+  public var hasMaxWidth: Bool {_storage._maxWidth != nil}
+  /// Clears the value of `maxWidth`. Subsequent reads from it will return its default value.
+  public mutating func clearMaxWidth() {_uniqueStorage()._maxWidth = nil}
+
+  public var alignment: Imageworker_V1_TextAlignment {
+    get {_storage._alignment ?? .unspecified}
+    set {_uniqueStorage()._alignment = newValue}
+  }
+  /// Returns true if `alignment` has been explicitly set.
+  public var hasAlignment: Bool {_storage._alignment != nil}
+  /// Clears the value of `alignment`. Subsequent reads from it will return its default value.
+  public mutating func clearAlignment() {_uniqueStorage()._alignment = nil}
+
+  public var unknownFields = SwiftProtobuf.UnknownStorage()
+
+  public init() {}
+
+  fileprivate var _storage = _StorageClass.defaultInstance
 }
 
 public nonisolated struct Imageworker_V1_JPEGOptions: Sendable {
@@ -2852,6 +3011,10 @@ nonisolated extension Imageworker_V1_MetadataPolicy: SwiftProtobuf._ProtoNamePro
 
 nonisolated extension Imageworker_V1_RectUnit: SwiftProtobuf._ProtoNameProviding {
   public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{2}\0RECT_UNIT_UNSPECIFIED\0\u{1}RECT_UNIT_PIXELS\0\u{1}RECT_UNIT_FRACTIONS\0")
+}
+
+nonisolated extension Imageworker_V1_TextAlignment: SwiftProtobuf._ProtoNameProviding {
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{2}\0TEXT_ALIGNMENT_UNSPECIFIED\0\u{1}TEXT_ALIGNMENT_START\0\u{1}TEXT_ALIGNMENT_CENTER\0\u{1}TEXT_ALIGNMENT_END\0")
 }
 
 nonisolated extension Imageworker_V1_OverlayBlend: SwiftProtobuf._ProtoNameProviding {
@@ -4636,7 +4799,7 @@ nonisolated extension Imageworker_V1_Filter: SwiftProtobuf.Message, SwiftProtobu
 
 nonisolated extension Imageworker_V1_Overlay: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   public static let protoMessageName: String = _protobuf_package + ".Overlay"
-  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}image\0\u{1}opacity\0\u{1}scale\0\u{1}width\0\u{1}height\0\u{1}gravity\0\u{1}unit\0\u{1}x\0\u{1}y\0\u{1}blend\0\u{1}rotation\0\u{1}tile\0")
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}image\0\u{1}opacity\0\u{1}scale\0\u{1}width\0\u{1}height\0\u{1}gravity\0\u{1}unit\0\u{1}x\0\u{1}y\0\u{1}blend\0\u{1}rotation\0\u{1}tile\0\u{2}\u{8}text\0")
 
   public mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -4656,6 +4819,7 @@ nonisolated extension Imageworker_V1_Overlay: SwiftProtobuf.Message, SwiftProtob
       case 10: try { try decoder.decodeSingularEnumField(value: &self._blend) }()
       case 11: try { try decoder.decodeSingularUInt32Field(value: &self._rotation) }()
       case 12: try { try decoder.decodeSingularBoolField(value: &self._tile) }()
+      case 20: try { try decoder.decodeSingularMessageField(value: &self._text) }()
       default: break
       }
     }
@@ -4702,6 +4866,9 @@ nonisolated extension Imageworker_V1_Overlay: SwiftProtobuf.Message, SwiftProtob
     try { if let v = self._tile {
       try visitor.visitSingularBoolField(value: v, fieldNumber: 12)
     } }()
+    try { if let v = self._text {
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 20)
+    } }()
     try unknownFields.traverse(visitor: &visitor)
   }
 
@@ -4718,6 +4885,147 @@ nonisolated extension Imageworker_V1_Overlay: SwiftProtobuf.Message, SwiftProtob
     if lhs._blend != rhs._blend {return false}
     if lhs._rotation != rhs._rotation {return false}
     if lhs._tile != rhs._tile {return false}
+    if lhs._text != rhs._text {return false}
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension Imageworker_V1_TextOverlay: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  public static let protoMessageName: String = _protobuf_package + ".TextOverlay"
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}text\0\u{1}font\0\u{1}size\0\u{3}relative_size\0\u{1}color\0\u{3}outline_width\0\u{3}outline_color\0\u{3}box_color\0\u{3}box_padding\0\u{3}max_width\0\u{1}alignment\0")
+
+  fileprivate class _StorageClass {
+    var _text: String = String()
+    var _font: String? = nil
+    var _size: Double? = nil
+    var _relativeSize: Double? = nil
+    var _color: Imageworker_V1_Color? = nil
+    var _outlineWidth: Double? = nil
+    var _outlineColor: Imageworker_V1_Color? = nil
+    var _boxColor: Imageworker_V1_Color? = nil
+    var _boxPadding: Double? = nil
+    var _maxWidth: Double? = nil
+    var _alignment: Imageworker_V1_TextAlignment? = nil
+
+      // This property is used as the initial default value for new instances of the type.
+      // The type itself is protecting the reference to its storage via CoW semantics.
+      // This will force a copy to be made of this reference when the first mutation occurs;
+      // hence, it is safe to mark this as `nonisolated(unsafe)`.
+      static nonisolated(unsafe) let defaultInstance = _StorageClass()
+
+    private init() {}
+
+    init(copying source: _StorageClass) {
+      _text = source._text
+      _font = source._font
+      _size = source._size
+      _relativeSize = source._relativeSize
+      _color = source._color
+      _outlineWidth = source._outlineWidth
+      _outlineColor = source._outlineColor
+      _boxColor = source._boxColor
+      _boxPadding = source._boxPadding
+      _maxWidth = source._maxWidth
+      _alignment = source._alignment
+    }
+  }
+
+  fileprivate mutating func _uniqueStorage() -> _StorageClass {
+    if !isKnownUniquelyReferenced(&_storage) {
+      _storage = _StorageClass(copying: _storage)
+    }
+    return _storage
+  }
+
+  public mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    _ = _uniqueStorage()
+    try withExtendedLifetime(_storage) { (_storage: _StorageClass) in
+      while let fieldNumber = try decoder.nextFieldNumber() {
+        // The use of inline closures is to circumvent an issue where the compiler
+        // allocates stack space for every case branch when no optimizations are
+        // enabled. https://github.com/apple/swift-protobuf/issues/1034
+        switch fieldNumber {
+        case 1: try { try decoder.decodeSingularStringField(value: &_storage._text) }()
+        case 2: try { try decoder.decodeSingularStringField(value: &_storage._font) }()
+        case 3: try { try decoder.decodeSingularDoubleField(value: &_storage._size) }()
+        case 4: try { try decoder.decodeSingularDoubleField(value: &_storage._relativeSize) }()
+        case 5: try { try decoder.decodeSingularMessageField(value: &_storage._color) }()
+        case 6: try { try decoder.decodeSingularDoubleField(value: &_storage._outlineWidth) }()
+        case 7: try { try decoder.decodeSingularMessageField(value: &_storage._outlineColor) }()
+        case 8: try { try decoder.decodeSingularMessageField(value: &_storage._boxColor) }()
+        case 9: try { try decoder.decodeSingularDoubleField(value: &_storage._boxPadding) }()
+        case 10: try { try decoder.decodeSingularDoubleField(value: &_storage._maxWidth) }()
+        case 11: try { try decoder.decodeSingularEnumField(value: &_storage._alignment) }()
+        default: break
+        }
+      }
+    }
+  }
+
+  public func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    try withExtendedLifetime(_storage) { (_storage: _StorageClass) in
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every if/case branch local when no optimizations
+      // are enabled. https://github.com/apple/swift-protobuf/issues/1034 and
+      // https://github.com/apple/swift-protobuf/issues/1182
+      if !_storage._text.isEmpty {
+        try visitor.visitSingularStringField(value: _storage._text, fieldNumber: 1)
+      }
+      try { if let v = _storage._font {
+        try visitor.visitSingularStringField(value: v, fieldNumber: 2)
+      } }()
+      try { if let v = _storage._size {
+        try visitor.visitSingularDoubleField(value: v, fieldNumber: 3)
+      } }()
+      try { if let v = _storage._relativeSize {
+        try visitor.visitSingularDoubleField(value: v, fieldNumber: 4)
+      } }()
+      try { if let v = _storage._color {
+        try visitor.visitSingularMessageField(value: v, fieldNumber: 5)
+      } }()
+      try { if let v = _storage._outlineWidth {
+        try visitor.visitSingularDoubleField(value: v, fieldNumber: 6)
+      } }()
+      try { if let v = _storage._outlineColor {
+        try visitor.visitSingularMessageField(value: v, fieldNumber: 7)
+      } }()
+      try { if let v = _storage._boxColor {
+        try visitor.visitSingularMessageField(value: v, fieldNumber: 8)
+      } }()
+      try { if let v = _storage._boxPadding {
+        try visitor.visitSingularDoubleField(value: v, fieldNumber: 9)
+      } }()
+      try { if let v = _storage._maxWidth {
+        try visitor.visitSingularDoubleField(value: v, fieldNumber: 10)
+      } }()
+      try { if let v = _storage._alignment {
+        try visitor.visitSingularEnumField(value: v, fieldNumber: 11)
+      } }()
+    }
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  public static func ==(lhs: Imageworker_V1_TextOverlay, rhs: Imageworker_V1_TextOverlay) -> Bool {
+    if lhs._storage !== rhs._storage {
+      let storagesAreEqual: Bool = withExtendedLifetime((lhs._storage, rhs._storage)) { (_args: (_StorageClass, _StorageClass)) in
+        let _storage = _args.0
+        let rhs_storage = _args.1
+        if _storage._text != rhs_storage._text {return false}
+        if _storage._font != rhs_storage._font {return false}
+        if _storage._size != rhs_storage._size {return false}
+        if _storage._relativeSize != rhs_storage._relativeSize {return false}
+        if _storage._color != rhs_storage._color {return false}
+        if _storage._outlineWidth != rhs_storage._outlineWidth {return false}
+        if _storage._outlineColor != rhs_storage._outlineColor {return false}
+        if _storage._boxColor != rhs_storage._boxColor {return false}
+        if _storage._boxPadding != rhs_storage._boxPadding {return false}
+        if _storage._maxWidth != rhs_storage._maxWidth {return false}
+        if _storage._alignment != rhs_storage._alignment {return false}
+        return true
+      }
+      if !storagesAreEqual {return false}
+    }
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }

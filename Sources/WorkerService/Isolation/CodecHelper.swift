@@ -8,6 +8,13 @@ package enum CodecHelper {
   package static let command = "codec-helper"
   /// The argument after the command that makes helpers accept images which test the worker.
   package static let testArgument = "--faults"
+  /// The beginning of the argument that names a directory of fonts.
+  private static let fontsArgument = "--fonts="
+
+  /// Returns the arguments of a zygote, of which helpers have the fonts of a directory beside those of the system.
+  package static func arguments(fontDirectory: String?) -> [String] {
+    [command] + (fontDirectory.map { [fontsArgument + $0] } ?? [])
+  }
 
   /// Runs this process as the zygote, and those that it forks as helpers.
   ///
@@ -17,14 +24,20 @@ package enum CodecHelper {
   ///   - trim: returns free memory to the system.
   package static func run(arguments: [String], trim: () -> Void) -> Never {
     let acceptsFaults = arguments.contains(testArgument)
+    if let fonts = arguments.first(where: { $0.hasPrefix(fontsArgument) }) {
+      TextOverlay.addFonts(ofDirectory: String(fonts.dropFirst(fontsArgument.count)))
+    }
     HelperConnection.serve(warmUp: warmUp) { connection in
       var loop = HelperLoop(connection, acceptsFaults: acceptsFaults)
       while let request = connection.receive(idle: trim) { loop.handle(request) }
     }
   }
 
-  /// Processes a small image, so that everything that is initialized once is part of every helper.
+  /// Processes a small image and draws a text, so that everything that is initialized once is part of every helper.
+  ///
+  /// Fonts are loaded here, because a helper opens no files.
   private static func warmUp() {
+    TextOverlay.prepare()
     let side = 24
     var image = Array("P6 \(side) \(side) 255\n".utf8)
     for index in 0..<(3 * side * side) { image.append(UInt8(truncatingIfNeeded: index * 7)) }

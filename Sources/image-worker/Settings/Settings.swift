@@ -71,6 +71,8 @@ struct Settings {
   var takesOnlyPresets: Bool
   /// The directory of overlays, when there is one.
   var overlays: OverlaySource?
+  /// The directory of fonts beside those of the system, when there is one.
+  var fonts: String?
   /// What is kept of results; `nil` for nothing.
   var cache: CacheLimits?
   /// Where codecs run.
@@ -198,6 +200,10 @@ struct Settings {
       "Read images that overlays name from this directory; the names are those of the files, without extension."
     )
     .map { OverlaySource(path: FilePath($0)) }
+    fonts = try FontDirectory.checked(
+      source.text(
+        "fonts", default: nil, "directory", completion: .directory,
+        "Draw texts also with the fonts of this directory, beside those of the system. Read when the worker starts."))
     takesOnlyPresets = try source.flag(
       "onlyPresets", "Refuse requests that set configuration fields; allow only presets.")
   }

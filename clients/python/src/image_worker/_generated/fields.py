@@ -140,8 +140,39 @@ AutoEffort = Literal["low", "medium", "high"]
 OverlayBlend = Literal["over", "multiply", "screen"]
 
 
+TextAlignment = Literal["start", "center", "end"]
+
+
+class TextOverlay(TypedDict, total=False):
+    """A text that is drawn on the result, with the fonts of the worker."""
+
+    # The text in UTF-8, 1 to 1000 bytes.
+    text: str
+    # Families of fonts, separated by commas, and a style, as in "DejaVu Sans Bold" or "Sans Italic".
+    font: str
+    # Size of the letters (of the font's em square) in pixels of the result, 1 to 4096.
+    size: float
+    # Size of the letters as a fraction of the result's height, above 0 and at most 1.
+    relative_size: float
+    # Color of the letters.
+    color: Color
+    # Width of the outline around letters as a fraction of their size, 0 to 0.5.
+    outline_width: float
+    # Color of the outline; needs outline_width.
+    outline_color: Color
+    # Color of a box behind the text.
+    box_color: Color
+    # Distance of the box's edges from the lines as a fraction of the letters' size, 0 to 4; needs box_color.
+    box_padding: float
+    # Maximum width of lines as a fraction of the result's width, above 0 and at most 1, or of its height if the overlay
+    # is rotated by a quarter turn.
+    max_width: float
+    # Alignment of lines with each other.
+    alignment: TextAlignment
+
+
 class Overlay(TypedDict, total=False):
-    """An image that is drawn on the result, such as a logo or a watermark."""
+    """An image or a text that is drawn on the result, such as a logo or a watermark."""
 
     # The name of the image: that of one of auxiliary_images, or else of a file in the worker's directory (--overlays),
     # without its extension.
@@ -168,6 +199,8 @@ class Overlay(TypedDict, total=False):
     rotation: int
     # Repeat the overlay in both directions, from its place on, so that it covers the whole result.
     tile: bool
+    # A text instead of an image.
+    text: TextOverlay
 
 
 TensorElementType = Literal["u8", "f16", "bf16", "f32"]
@@ -338,7 +371,7 @@ class Fields(TypedDict, total=False):
     accept: str
     # The time that AUTO may take for a smaller result.
     auto_effort: AutoEffort
-    # Images that are drawn on the result, in this order, after filters, orientation and padding; at most 8.
+    # Images and texts that are drawn on the result, in this order, after filters, orientation and padding; at most 8.
     overlays: Sequence[Overlay]
     # Multiplier of max_width, max_height, min_width and min_height, 0.1 to 8: max_width 640 with 2 gives 1280.
     zoom: float

@@ -94,6 +94,13 @@ class RectUnit(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     RECT_UNIT_PIXELS: _ClassVar[RectUnit]
     RECT_UNIT_FRACTIONS: _ClassVar[RectUnit]
 
+class TextAlignment(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    TEXT_ALIGNMENT_UNSPECIFIED: _ClassVar[TextAlignment]
+    TEXT_ALIGNMENT_START: _ClassVar[TextAlignment]
+    TEXT_ALIGNMENT_CENTER: _ClassVar[TextAlignment]
+    TEXT_ALIGNMENT_END: _ClassVar[TextAlignment]
+
 class OverlayBlend(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     __slots__ = ()
     OVERLAY_BLEND_UNSPECIFIED: _ClassVar[OverlayBlend]
@@ -229,6 +236,10 @@ METADATA_POLICY_SELECTED: MetadataPolicy
 RECT_UNIT_UNSPECIFIED: RectUnit
 RECT_UNIT_PIXELS: RectUnit
 RECT_UNIT_FRACTIONS: RectUnit
+TEXT_ALIGNMENT_UNSPECIFIED: TextAlignment
+TEXT_ALIGNMENT_START: TextAlignment
+TEXT_ALIGNMENT_CENTER: TextAlignment
+TEXT_ALIGNMENT_END: TextAlignment
 OVERLAY_BLEND_UNSPECIFIED: OverlayBlend
 OVERLAY_BLEND_OVER: OverlayBlend
 OVERLAY_BLEND_MULTIPLY: OverlayBlend
@@ -686,7 +697,7 @@ class Filter(_message.Message):
     def __init__(self, name: _Optional[str] = ..., intensity: _Optional[float] = ..., parameters: _Optional[_Mapping[str, float]] = ...) -> None: ...
 
 class Overlay(_message.Message):
-    __slots__ = ("image", "opacity", "scale", "width", "height", "gravity", "unit", "x", "y", "blend", "rotation", "tile")
+    __slots__ = ("image", "opacity", "scale", "width", "height", "gravity", "unit", "x", "y", "blend", "rotation", "tile", "text")
     IMAGE_FIELD_NUMBER: _ClassVar[int]
     OPACITY_FIELD_NUMBER: _ClassVar[int]
     SCALE_FIELD_NUMBER: _ClassVar[int]
@@ -699,6 +710,7 @@ class Overlay(_message.Message):
     BLEND_FIELD_NUMBER: _ClassVar[int]
     ROTATION_FIELD_NUMBER: _ClassVar[int]
     TILE_FIELD_NUMBER: _ClassVar[int]
+    TEXT_FIELD_NUMBER: _ClassVar[int]
     image: str
     opacity: float
     scale: float
@@ -711,7 +723,34 @@ class Overlay(_message.Message):
     blend: OverlayBlend
     rotation: int
     tile: bool
-    def __init__(self, image: _Optional[str] = ..., opacity: _Optional[float] = ..., scale: _Optional[float] = ..., width: _Optional[int] = ..., height: _Optional[int] = ..., gravity: _Optional[_Union[Gravity, str]] = ..., unit: _Optional[_Union[RectUnit, str]] = ..., x: _Optional[float] = ..., y: _Optional[float] = ..., blend: _Optional[_Union[OverlayBlend, str]] = ..., rotation: _Optional[int] = ..., tile: bool = ...) -> None: ...
+    text: TextOverlay
+    def __init__(self, image: _Optional[str] = ..., opacity: _Optional[float] = ..., scale: _Optional[float] = ..., width: _Optional[int] = ..., height: _Optional[int] = ..., gravity: _Optional[_Union[Gravity, str]] = ..., unit: _Optional[_Union[RectUnit, str]] = ..., x: _Optional[float] = ..., y: _Optional[float] = ..., blend: _Optional[_Union[OverlayBlend, str]] = ..., rotation: _Optional[int] = ..., tile: bool = ..., text: _Optional[_Union[TextOverlay, _Mapping]] = ...) -> None: ...
+
+class TextOverlay(_message.Message):
+    __slots__ = ("text", "font", "size", "relative_size", "color", "outline_width", "outline_color", "box_color", "box_padding", "max_width", "alignment")
+    TEXT_FIELD_NUMBER: _ClassVar[int]
+    FONT_FIELD_NUMBER: _ClassVar[int]
+    SIZE_FIELD_NUMBER: _ClassVar[int]
+    RELATIVE_SIZE_FIELD_NUMBER: _ClassVar[int]
+    COLOR_FIELD_NUMBER: _ClassVar[int]
+    OUTLINE_WIDTH_FIELD_NUMBER: _ClassVar[int]
+    OUTLINE_COLOR_FIELD_NUMBER: _ClassVar[int]
+    BOX_COLOR_FIELD_NUMBER: _ClassVar[int]
+    BOX_PADDING_FIELD_NUMBER: _ClassVar[int]
+    MAX_WIDTH_FIELD_NUMBER: _ClassVar[int]
+    ALIGNMENT_FIELD_NUMBER: _ClassVar[int]
+    text: str
+    font: str
+    size: float
+    relative_size: float
+    color: Color
+    outline_width: float
+    outline_color: Color
+    box_color: Color
+    box_padding: float
+    max_width: float
+    alignment: TextAlignment
+    def __init__(self, text: _Optional[str] = ..., font: _Optional[str] = ..., size: _Optional[float] = ..., relative_size: _Optional[float] = ..., color: _Optional[_Union[Color, _Mapping]] = ..., outline_width: _Optional[float] = ..., outline_color: _Optional[_Union[Color, _Mapping]] = ..., box_color: _Optional[_Union[Color, _Mapping]] = ..., box_padding: _Optional[float] = ..., max_width: _Optional[float] = ..., alignment: _Optional[_Union[TextAlignment, str]] = ...) -> None: ...
 
 class JPEGOptions(_message.Message):
     __slots__ = ("progressive", "chroma_subsampling", "optimize_huffman", "restart_rows")

@@ -1,0 +1,25 @@
+internal import ImagePipeline
+internal import SystemPackage
+
+/// A directory of fonts that texts use beside those of the system.
+enum FontDirectory {
+  static let option = "--fonts"
+
+  /// Returns the path if fonts can be read from it.
+  /// - Throws: an error that names the option.
+  static func checked(_ path: String?) throws(SettingsError) -> String? {
+    guard let path else { return nil }
+    guard TextOverlay.isSupported else {
+      throw SettingsError(description: "\(option) is \(path), but this build draws no texts; build it with Pango")
+    }
+    guard FileSystem.kind(of: FilePath(path)) == .directory else {
+      throw SettingsError(description: "\(option) is \(path); it must be a directory")
+    }
+    return path
+  }
+
+  /// Lets this process use the fonts; must be called before the first text is drawn.
+  static func use(_ path: String?) throws(SettingsError) {
+    if let path = try checked(path) { TextOverlay.addFonts(ofDirectory: path) }
+  }
+}
