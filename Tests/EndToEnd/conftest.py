@@ -15,6 +15,7 @@ import pytest
 from google.protobuf.descriptor_pool import DescriptorPool
 from google.protobuf.message_factory import GetMessageClass
 from grpc_reflection.v1alpha.proto_reflection_descriptor_database import ProtoReflectionDescriptorDatabase
+from hooks import pytest_runtest_logreport, pytest_runtest_protocol, pytest_terminal_summary  # noqa: F401
 
 FIXTURES = Path(__file__).parent.parent / "TestSupport" / "Fixtures"
 SERVICE = "imageworker.v1.ImageWorkerService"

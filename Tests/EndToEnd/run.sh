@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Runs the end-to-end tests, which use independent clients (Python's gRPC, and buf), against the worker whose path is
-# the first argument.
+# the first argument. Tests that fail run once more by themselves; what fails twice fails the run.
 set -euo pipefail
 worker=$(realpath "$1")
 cd "$(dirname "$0")/../.."
@@ -9,5 +9,16 @@ venv=.build/end-to-end/venv
 Tests/EndToEnd/venv.sh "$venv"
 tools=$PWD/.build/end-to-end/tools
 Tests/EndToEnd/promtool.sh "$tools"
-IMAGE_WORKER=$worker PATH="$PWD/$venv/bin:$tools:$PATH" "$venv/bin/python" -m pytest -q -rs -p no:cacheprovider \
-  Tests/EndToEnd
+export IMAGE_WORKER=$worker PATH="$PWD/$venv/bin:$tools:$PATH"
+failed=$PWD/.build/end-to-end/failed again=$PWD/.build/end-to-end/again
+rm -f "$failed"
+
+status=0
+FAILED_TESTS=$failed "$venv/bin/python" -m pytest -q -rs -p no:cacheprovider Tests/EndToEnd || status=$?
+# Any other status than 1 is that of a run that did not reach its end.
+if ((status != 1)) || [[ ! -s $failed ]]; then exit "$status"; fi
+sort -u "$failed" >"$again"
+printf '\nWhat failed runs once more, by itself:\n'
+cat "$again"
+# So many failures are no accident.
+TESTS_TO_TRY_AGAIN=$again exec "$venv/bin/python" -m pytest -q --maxfail=10 -p no:cacheprovider "@$again"
