@@ -33,7 +33,7 @@ PIPELINE_TESTS = ImagePipelineTests
 # block the few threads that tests share.
 SERVER_TESTS = WorkerOperationsTests
 CLIENT_TESTS = ImageWorkerClientTests|ImageWorkerKitTests
-TEST_BUILT = deploy/swift.sh test --skip-build
+TEST_BUILT = Tests/run_built.py
 
 # On a processor with AVX-512, those with kernels run once more as on one without.
 unit-test: setup

@@ -40,4 +40,4 @@ def pytest_terminal_summary(terminalreporter):
     for name in Path(path).read_text().splitlines():
         ran, lost = (any(name in (one, one.split("::")[0]) for one in ends) for ends in (passed, failed))
         if ran and not lost:
-            terminalreporter.write_line(f"PASSED ONLY AT ITS SECOND TRY, so it has a defect to mend: {name}", yellow=True)
+            terminalreporter.write_line(f"PASSED ONLY AT THE SECOND TRY, which is a defect to mend: {name}", yellow=True)
