@@ -14,7 +14,7 @@ from PIL import Image
 
 from conftest import Client, built_in, fixture_bytes, wait_until
 from playground import Playground, joined, photo, playground  # noqa: F401
-from test_isolation import helpers, is_alive
+from processes import helpers, is_alive
 
 
 def test_it_is_off_unless_asked_for(worker):

@@ -1,0 +1,58 @@
+"""What the system tells of processes and their threads, any of which may end while it is looked at."""
+
+import os
+import time
+from pathlib import Path
+
+from conftest import Worker
+
+GONE = (FileNotFoundError, ProcessLookupError)
+
+
+def contents(path: Path | str) -> str:
+    """The contents of a file of a process; empty if the process has ended."""
+    try:
+        return Path(path).read_text()
+    except GONE:
+        return ""
+
+
+def threads(pid: int) -> list[Path]:
+    try:
+        return list(Path(f"/proc/{pid}/task").iterdir())
+    except GONE:
+        return []
+
+
+def fields(path: Path | str) -> list[str]:
+    """The fields of a file `stat` that follow the name: the state first."""
+    return contents(f"{path}/stat").rpartition(") ")[2].split()
+
+
+def descendants(pid: int) -> list[int]:
+    children = [int(child) for thread in threads(pid) for child in contents(thread / "children").split()]
+    return [found for child in children for found in (child, *descendants(child))]
+
+
+def helpers(worker: Worker) -> list[int]:
+    return [pid for pid in descendants(worker.process.pid) if contents(f"/proc/{pid}/comm") == "codec-helper\n"]
+
+
+def is_alive(pid: int) -> bool:
+    return fields(f"/proc/{pid}")[:1] not in ([], ["Z"])
+
+
+def cpu_seconds(pid: int) -> float:
+    """The CPU time of a process; 0 if it has ended."""
+    spent = fields(f"/proc/{pid}")[11:13]
+    return sum(map(int, spent)) / os.sysconf("SC_CLK_TCK")
+
+
+def is_idle(*processes: int) -> bool:
+    """Whether processes neither work nor wait for a processor, which takes a third of a second to find out."""
+    before = sum(map(cpu_seconds, processes))
+    for _ in range(6):
+        if any(fields(thread)[:1] != ["S"] for pid in processes for thread in threads(pid)):
+            return False
+        time.sleep(0.05)
+    return all(map(is_alive, processes)) and sum(map(cpu_seconds, processes)) - before < 0.05
