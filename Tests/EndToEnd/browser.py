@@ -33,7 +33,7 @@ class Browser:
              f"--user-data-dir={self.profile.name}", "about:blank"],
             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         ready = Path(self.profile.name) / "DevToolsActivePort"
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + 120
         while not (ready.exists() and ready.read_text().count("\n")):
             assert self.process.poll() is None, "chromium ended before it was ready"
             assert time.monotonic() < deadline, "chromium was not ready in time"
@@ -42,7 +42,7 @@ class Browser:
 
     def open(self, address: str, width: int = 1440, height: int = 900) -> "Page":
         request = urllib.request.Request(f"http://127.0.0.1:{self.port}/json/new?about:blank", method="PUT")
-        with urllib.request.urlopen(request, timeout=30) as response:
+        with urllib.request.urlopen(request, timeout=60) as response:
             target = json.load(response)
         page = Page(target["webSocketDebuggerUrl"], f"http://127.0.0.1:{self.port}/json/close/{target['id']}")
         page.resize(width, height)
@@ -65,7 +65,7 @@ class Page:
     def __init__(self, address: str, end: str):
         self.end = end
         self.connection = ExitStack()
-        self.socket = self.connection.enter_context(connect(address, max_size=None, open_timeout=30))
+        self.socket = self.connection.enter_context(connect(address, max_size=None, open_timeout=60))
         self.count = 0
         self.problems: list[str] = []
         for domain in ("Page", "Runtime", "Log"):
@@ -75,7 +75,7 @@ class Page:
         self.count += 1
         self.socket.send(json.dumps({"id": self.count, "method": method, "params": parameters}))
         while True:
-            message = json.loads(self.socket.recv(timeout=60))
+            message = json.loads(self.socket.recv(timeout=120))
             self.note(message)
             if message.get("id") == self.count:
                 assert "error" not in message, f"{method}: {message['error']}"
@@ -95,7 +95,7 @@ class Page:
         assert "exceptionDetails" not in result, result["exceptionDetails"]["exception"].get("description")
         return result["result"].get("value")
 
-    def wait(self, condition: str, seconds: float = 30):
+    def wait(self, condition: str, seconds: float = 120):
         """Waits until an expression is true, and returns its value."""
         deadline = time.monotonic() + seconds
         while True:
@@ -159,4 +159,4 @@ class Page:
 
     def close(self):
         self.connection.close()
-        urllib.request.urlopen(self.end, timeout=30).close()
+        urllib.request.urlopen(self.end, timeout=60).close()

@@ -96,7 +96,7 @@ class Worker:
 
     def stop(self) -> int:
         self.process.terminate()
-        code = self.process.wait(timeout=60)
+        code = self.process.wait(timeout=120)
         self.reader.join(timeout=60)
         return code
 
@@ -122,12 +122,12 @@ class Client:
             f"/{SERVICE}/{method}", request_serializer=request.SerializeToString,
             response_deserializer=response.FromString)
 
-    def process(self, image: bytes, preset: str = "", timeout=60, preview=False, **configuration):
+    def process(self, image: bytes, preset: str = "", timeout=300, preview=False, **configuration):
         request = self.message("ProcessImageRequest")(
             image=image, preset=preset, preview=preview, configuration=configuration or None)
         return self.call("ProcessImage", "unary_stream")(request, timeout=timeout)
 
-    def batch(self, requests, timeout=60):
+    def batch(self, requests, timeout=300):
         return self.call("BatchProcess", "stream_stream")(requests, timeout=timeout)
 
     def start(self, item: str, preset: str = "", image: bytes = b""):
@@ -145,7 +145,7 @@ class Client:
         return request
 
 
-def wait_until(condition, seconds: float = 60) -> bool:
+def wait_until(condition, seconds: float = 120) -> bool:
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
         if condition():

@@ -30,7 +30,8 @@ class Collector:
         self.process.wait()
 
     def exports(self, signal: str):
-        lines = (json.loads(line) for line in self.path.read_text().splitlines())
+        whole = self.path.read_text().rpartition("\n")[0]  # the last line may be one that is being written
+        lines = (json.loads(line) for line in whole.splitlines())
         return [(dict(line["metadata"]), REQUESTS[signal].FromString(base64.b64decode(line["request"])))
                 for line in lines if line["signal"] == signal]
 

@@ -6,6 +6,7 @@ import shutil
 import signal
 import subprocess
 import threading
+import time
 
 import grpc
 import pytest
@@ -56,8 +57,22 @@ def test_concurrent_requests_are_worked_on_once(tmp_path):
     for thread in threads:
         thread.join()
     assert len(outcomes) == 8 and len({result for result, _ in outcomes}) == 1
-    assert sum(not hit for _, hit in outcomes) == 1
+    # None of them if the first call was done before it was cancelled.
+    assert sum(not hit for _, hit in outcomes) <= 1
     assert worker.stop() == 0
+
+
+def seconds_of_one_call() -> float:
+    """The time that a call of `process` takes while this machine is as busy as now."""
+    worker = Worker("--cache-memory-mib", "0")
+    client = Client(worker)
+    process(client, 300)
+    began = time.monotonic()
+    for _ in range(10):
+        process(client, 340)
+    worker.process.kill()
+    worker.process.wait()
+    return (time.monotonic() - began) / 10
 
 
 def test_kills_in_the_middle_of_writes_leave_a_sound_cache(tmp_path):
@@ -67,12 +82,13 @@ def test_kills_in_the_middle_of_writes_leave_a_sound_cache(tmp_path):
     options = ["--cache-directory", str(directory), "--cache-memory-mib", "0", "--cache-disk-mib", "1"]
     expected = {}
     hits = partial = 0
+    pace = seconds_of_one_call()
     generator = random.Random(2024)
     for _ in range(int(os.environ.get("WORKER_KILLS", "25"))):
         worker = Worker(*options)
         partial += any(path.suffix == ".part" for path in directory.iterdir())  # all are removed at the next start
         client = Client(worker)
-        killer = threading.Timer(generator.uniform(0.02, 0.25), lambda: worker.process.send_signal(signal.SIGKILL))
+        killer = threading.Timer(pace * generator.uniform(0.5, 6), lambda: worker.process.send_signal(signal.SIGKILL))
         killer.start()
         try:
             while True:

@@ -100,7 +100,7 @@ def test_renditions_choose_each_for_itself(client):
 def test_inspection_has_no_format_yet(client):
     configuration = client.message("ProcessingConfiguration")(preferred_format=AUTO)
     request = client.message("InspectImageRequest")(image=fixture_bytes("photo.png"), configuration=configuration)
-    answer = client.call("InspectImage", "unary_unary")(request, timeout=20)
+    answer = client.call("InspectImage", "unary_unary")(request, timeout=60)
     assert answer.output.format == "" and answer.output.width == answer.info.width
 
 

@@ -51,7 +51,7 @@ def upload(worker: Worker, image: bytes, results: list, **configuration) -> None
         yield client.end("large")
 
     chunks, last = [], None
-    for response in client.batch(requests(), timeout=300):
+    for response in client.batch(requests(), timeout=600):
         last = response
         chunks.append(response.chunk)
     assert last.WhichOneof("part") == "report", last
@@ -110,7 +110,7 @@ def test_free_memory_returns_when_idle(files):
             for turn in range(12):
                 image = images[(seed + turn) % len(images)]
                 list(client.process(
-                    image, max_width=2500, max_height=2500, always_encode=True, allow_upscale=True,
+                    image, timeout=600, max_width=2500, max_height=2500, always_encode=True, allow_upscale=True,
                     preferred_format=formats[(seed + turn) % len(formats)]))
 
         threads = [threading.Thread(target=traffic, args=(seed,)) for seed in range(6)]

@@ -240,7 +240,7 @@ def test_identities_are_checked_at_the_start(tmp_path):
     worker = Worker("--identities", str(path), "--presets", str(presets), "--reload-seconds", "1")
     # The files may be replaced one after the other: until both are there, nobody is turned away.
     path.write_text(yaml.safe_dump({"identities": {"a": {**yaml.safe_load(entry)["identities"]["a"], "presets": ["later"]}}}))
-    assert wait_until(lambda: any("identities reloaded" in line for line in worker.log), 20)
+    assert wait_until(lambda: any("identities reloaded" in line for line in worker.log))
     assert worker.stop() == 0
 
 

@@ -32,11 +32,11 @@ def test_the_command_serves_the_page_and_the_service(tmp_path):
         if sum(word in "".join(lines) for word in ('"serving"', '"playground"')) == 2:
             break
     port = int(re.search(r'"playground".*http://127\.0\.0\.1:(\d+)/', "".join(lines))[1])
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
     connection.request("GET", "/")
     assert b"playground" in connection.getresponse().read()
     process.terminate()
-    assert process.wait(timeout=30) == 0
+    assert process.wait(timeout=60) == 0
 
 
 @pytest.mark.parametrize("headers", [
@@ -209,7 +209,7 @@ def test_images_are_charged_limited_and_forgotten():
 def failed_start(*options: str) -> str:
     done = subprocess.run(
         [os.environ["IMAGE_WORKER"], "serve", "--port", "0", "--playground-port", "0", *options], capture_output=True,
-        text=True, timeout=30)
+        text=True, timeout=60)
     assert done.returncode != 0
     return done.stderr
 

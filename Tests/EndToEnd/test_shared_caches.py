@@ -49,14 +49,14 @@ def test_a_proxy_sends_the_same_image_to_the_same_worker(name, shared, programs,
     assert all(f"#   {line.strip()}\n" in text for line in hashed.splitlines())
     proxy = Proxy(programs, name, workers, tmp_path, [(usual, hashed)] if shared else [])
     try:
-        assert wait_until(lambda: status(proxy.address) == health_pb2.HealthCheckResponse.SERVING, 20)
+        assert wait_until(lambda: status(proxy.address) == health_pb2.HealthCheckResponse.SERVING)
         assert hits(proxy) == 0
         again = hits(proxy)
         assert again == COUNT if shared else again < COUNT / 2
         if name == "haproxy" and shared:
             workers[0].process.kill()
             workers[0].process.wait()
-            assert wait_until(lambda: "worker-1 is DOWN" in proxy.log, 20)
+            assert wait_until(lambda: "worker-1 is DOWN" in proxy.log)
             # The images of the lost worker moved, and no others.
             assert 0 < COUNT - hits(proxy) < COUNT * 0.7
             assert hits(proxy) == COUNT

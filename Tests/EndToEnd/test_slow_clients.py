@@ -90,7 +90,7 @@ def test_trickling_messages_end():
         assert stream in raw.ends
 
     asyncio.run(trickle())
-    assert any("upload_timeout_seconds" in line for line in worker.log)
+    assert wait_until(lambda: any("upload_timeout_seconds" in line for line in worker.log))
     assert wait_until(lambda: metric(worker, "imageworker_messages_received_bytes") == 0)
     assert worker.stop() == 0
 
@@ -109,21 +109,21 @@ def test_results_that_are_not_read_end_their_calls():
 
     asyncio.run(ignore())
     assert wait_until(lambda: metric(worker, "imageworker_memory_budget_used_bytes") == 0)
-    assert sum("reads its results too slowly" in line for line in worker.log) == 8
+    assert wait_until(lambda: sum("reads its results too slowly" in line for line in worker.log) == 8)
     assert worker.stop() == 0
 
 
 def test_silent_and_surplus_connections_are_closed():
     worker = Worker(
-        "--max-connections", "5", "--max-connections-per-peer", "5", "--handshake-timeout-seconds", "2",
-        "--connection-idle-seconds", "2", "--metrics-port", "0")
+        "--max-connections", "5", "--max-connections-per-peer", "5", "--handshake-timeout-seconds", "5",
+        "--connection-idle-seconds", "5", "--metrics-port", "0")
 
     async def connect():
         raws = [await Raw(worker).open(speaks=index % 2 == 0) for index in range(5)]
-        await asyncio.sleep(0.3)
+        assert await until(lambda: metric(worker, "imageworker_connections_active") == 5)
         surplus = await Raw(worker).open()
         assert await until(lambda: surplus.closed)
-        assert metric(worker, "imageworker_connections_refused_total") == 1
+        assert await until(lambda: metric(worker, "imageworker_connections_refused_total") == 1)
         for raw in raws:
             await asyncio.wait_for(raw.reader.read() if raw.task is None else raw.task, 60)
 
