@@ -68,7 +68,7 @@ from collections import Counter
 from pathlib import Path
 from image_worker import Client, RetryPolicy
 
-faulthandler.dump_traceback_later(120, exit=True)
+faulthandler.dump_traceback_later(280, exit=True)
 addresses, streams, count, folder = sys.argv[1].split(","), int(sys.argv[2]), int(sys.argv[3]), Path(sys.argv[4])
 images = [path.read_bytes() for path in sorted(folder.iterdir())]
 

@@ -213,32 +213,38 @@ def test_a_program_that_fails_in_the_middle_of_a_batch_exits() -> None:
         """
     with FakeWorker() as worker:
         done = subprocess.run(
-            [sys.executable, "-c", program, worker.address], stderr=subprocess.PIPE, text=True, timeout=30)
+            [sys.executable, "-c", program, worker.address], stderr=subprocess.PIPE, text=True, timeout=120)
     assert done.returncode == 1 and "ZeroDivisionError" in done.stderr
     assert "Exception ignored" not in done.stderr
 
 
 def test_an_item_that_takes_too_long_ends_and_the_others_go_on() -> None:
+    ended = threading.Event()
+
     def behavior(image: bytes, times: int) -> None:
         if image == b"image 3" and times == 1:
-            time.sleep(1.5)
+            ended.wait(60)
 
     with FakeWorker(behavior) as worker, Client(worker.address, retry=QUICK) as client:
-        outcomes = {result.key: result.error for result in client.batch(images(30), timeout=0.8, window=1)}
+        outcomes = {result.key: result.error for result in client.batch(images(30), timeout=3, window=1)}
+        ended.set()
     assert isinstance(outcomes.pop(3), DeadlineError) and len(outcomes) == 29
     assert set(outcomes.values()) == {None}
 
 
 def test_a_stream_on_which_nothing_happens_is_replaced() -> None:
+    ended = threading.Event()
+
     def behavior(image: bytes, times: int) -> None:
         if image == b"image 3" and times == 1:
-            time.sleep(3)
+            ended.wait(60)
 
     impatient = RetryPolicy(initial_delay=0.01, max_delay=0.05, stall_after=0.5)
     with FakeWorker(behavior) as worker, Client(worker.address, retry=impatient) as client:
         began = time.monotonic()
         check(list(client.batch(images(30), window=4, timeout=None)), 30)
-        assert worker.seen[b"image 3"] == 2 and time.monotonic() - began < 2.5
+        assert worker.seen[b"image 3"] >= 2 and time.monotonic() - began < 40
+        ended.set()
 
 
 def test_a_stream_of_bytes_is_sent_once() -> None:
