@@ -3,6 +3,7 @@ import GRPCInProcessTransport
 import GRPCNIOTransportHTTP2Posix
 import SwiftProtobuf
 import Synchronization
+import TestSupport
 import Testing
 import WorkerOperations
 import WorkerProtocol
@@ -77,8 +78,7 @@ struct HealthTests {
         target: .ipv4(address: address.host, port: address.port), transportSecurity: .plaintext)
       try await withGRPCClient(transport: transport) { client in
         await watchThenLeave(Grpc_Health_V1_Health.Client(wrapping: client), state)
-        for _ in 0..<1000 where state.watcherCount > 0 { try await Task.sleep(for: .milliseconds(5)) }
-        #expect(state.watcherCount == 0)
+        try await waitUntil("the watch has ended") { state.watcherCount == 0 }
       }
       server.beginGracefulShutdown()
       try await group.waitForAll()
@@ -143,8 +143,9 @@ struct HealthTests {
           }
           let expected: Grpc_Health_V1_HealthCheckResponse.ServingStatus =
             state.status == .serving ? .serving : .notServing
-          for _ in 0..<1000 where told.status != expected { try? await Task.sleep(for: .milliseconds(1)) }
-          #expect(told.status == expected, "round \(round)")
+          await #expect(throws: Never.self, "round \(round)") {
+            try await waitUntil("the newest status is told") { told.status == expected }
+          }
         }
         group.cancelAll()
       }
