@@ -1,200 +1,319 @@
 """Prints the memory, CPU time and bytes of animations, next to libvips, ImageMagick, gifsicle, gif2webp and ffmpeg.
 
-Every program runs as a process of its own, on one thread where it can be limited to one. Memory is the maximum resident
-size, CPU time that of user and system together. The similarity of a result is the mean PSNR of its frames to those of
-the original, scaled by Pillow with Lanczos.
+    Tests/EndToEnd/python.sh Benchmarks/tables/animations.py [--folder DIRECTORY] [--tables MNWSGHVEF] [GIF or WEBP]...
 
-Usage: animations.py [--folder DIRECTORY] [--photographs DIRECTORY] [GIF]...
+Programs take turns, round by round, and CPU times are medians of the rounds. The bytes of a lossy WebP are those at the
+lowest score that one of the programs has at quality 80, interpolated between two qualities. See animation_peers.py for
+how CPU time is taken and animation_scores.py for the score. Animations are made by animation_sources.py, in addition to the
+files named; the tables:
 
-Animations are made with ffmpeg: a test pattern, and a pan over each of the first four photographs. Needs IMAGE_WORKER,
-the other programs, and the packages of requirements.txt; a program that is missing is left out.
+- M, N: peak memory of GIF to WebP and to GIF by the number of frames
+- W, S: GIF to WebP at half and at the same size
+- G, H: GIF to GIF at half and at the same size
+- V: WebP to WebP at half size
+- E: what the stages of GIF to WebP at half size take, and libwebp alone
+- F: when the first bytes of a GIF leave during a slow upload
+
+Needs IMAGE_WORKER, clang, `time`, and the other programs.
 """
 
 import argparse
+import io
 import math
 import os
-import shutil
+import re
+import statistics
 import subprocess
-import sys
 import tempfile
+import time
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-import numpy
-from PIL import GifImagePlugin, Image
+from PIL import Image
 
-GifImagePlugin.LOADING_STRATEGY = GifImagePlugin.LoadingStrategy.RGB_ALWAYS
-WORKER = os.environ.get("IMAGE_WORKER", "image-worker")
-SECONDS = 300
-# The maximum number of pixels of all frames for programs that buffer all of them.
-BUFFERED_PIXELS = 150_000_000
+from animation_peers import CREATED, QUALITY, Failed, Job, two_frames
+from animation_scores import frames_of, score
+from animation_sources import made
+from report import origin
 
-VIPS = """
-import sys, pyvips
-source, target, width, quality = sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4])
-image = pyvips.Image.thumbnail(source + "[n=-1]", width, height=100000)
-image.write_to_file(target, **({"Q": quality} if target.endswith(".webp") else {}))
-"""
-
-
-def worker(source, target, width, quality):
-    return [WORKER, "process", source, "--max-frames", "0", "--max-width", width, "--quality", quality / 100, "--out",
-            target]
-
-
-def vips(source, target, width, quality):
-    return [sys.executable, "-c", VIPS, source, target, width, quality]
-
-
-def magick(source, target, width, quality):
-    return ["convert", source, "-coalesce", "-resize", f"{width}x", "-quality", quality, "-layers", "optimize", target]
-
-
-def ffmpeg(source, target, width, quality):
-    kind = ["-c:v", "libwebp_anim", "-q:v", quality] if target.suffix == ".webp" else []
-    scale = f"scale={width}:-1:flags=lanczos"
-    graph = scale if kind else f"{scale},split[a][b];[a]palettegen[p];[b][p]paletteuse"
-    return ["ffmpeg", "-v", "error", "-y", "-threads", "1", "-i", source, "-lavfi", graph, *kind, "-loop", "0", target]
-
-
-def gifsicle(source, target, width, quality):
-    return ["gifsicle", "-O2", "--resize-width", width, "--resize-method", "lanczos3", source, "-o", target]
-
-
-def gif2webp(source, target, width, quality):
-    return ["gif2webp", "-quiet", "-lossy", "-q", quality, source, "-o", target]
-
-
-BUFFERING = {"ImageMagick"}
-PROGRAMS = {"image-worker": worker, "libvips": vips, "ImageMagick": magick, "ffmpeg": ffmpeg}
-
-
-def measured(command: list) -> tuple | None:
-    """The MiB and CPU seconds of a process; `None` if it failed."""
-    environment = dict(os.environ, VIPS_CONCURRENCY="1", MAGICK_THREAD_LIMIT="1", OMP_NUM_THREADS="1")
-    if shutil.which(str(command[0])) is None:
-        return None
-    process = subprocess.Popen(
-        ["timeout", str(SECONDS), *map(str, command)], env=environment, stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL)
-    _, status, usage = os.wait4(process.pid, 0)
-    process.returncode = os.waitstatus_to_exitcode(status)
-    return (usage.ru_maxrss / 1024, usage.ru_utime + usage.ru_stime) if process.returncode == 0 else None
-
-
-def frames_of(path: Path, width: int) -> list:
-    """The frames on gray, each with the time at which it appears."""
-    found, now = [], 0
-    with Image.open(path) as image:
-        for index in range(getattr(image, "n_frames", 1)):
-            image.seek(index)
-            image.load()
-            frame = Image.new("RGBA", image.size, (128, 128, 128, 255))
-            frame.alpha_composite(image.convert("RGBA"))
-            if frame.width != width:
-                frame = frame.resize((width, max(1, round(frame.height * width / frame.width))), Image.LANCZOS)
-            found.append((now, frame.convert("RGB")))
-            now += image.info.get("duration") or 0
-    return found
-
-
-def similarity(source: Path, target: Path, width: int) -> float:
-    originals, results = frames_of(source, width), frames_of(target, width)
-    scores, place = [], 0
-    for now, original in originals:
-        while place + 1 < len(results) and results[place + 1][0] <= now + 5:
-            place += 1
-        result = results[place][1]
-        if result.size != original.size:
-            result = result.resize(original.size)
-        error = numpy.mean((numpy.asarray(original, float) - numpy.asarray(result, float)) ** 2)
-        scores.append(99 if error == 0 else min(99, 10 * math.log10(255**2 / error)))
-    return sum(scores) / len(scores)
-
-
-def pattern(path: Path, size: str, count: int) -> Path:
-    if not path.exists():
-        command = ["ffmpeg", "-v", "error", "-f", "lavfi", "-i", f"testsrc=size={size}:rate=25", "-frames:v", count, path]
-        subprocess.run([str(part) for part in command], check=True)
-    return path
-
-
-def pan(path: Path, photograph: Path) -> Path:
-    """A GIF of 60 frames that moves over a photograph, with a palette of its own."""
-    if not path.exists():
-        graph = ("scale=720:-1,crop=480:270:x='mod(n*2,iw-480)':y='min(ih-270,n/2)',split[a][b];"
-                 "[a]palettegen=max_colors=128[p];[b][p]paletteuse=dither=sierra2_4a")
-        command = ["ffmpeg", "-v", "error", "-loop", "1", "-framerate", "20", "-t", "3", "-i", photograph, "-lavfi", graph,
-                   "-frames:v", "60", path]
-        subprocess.run([str(part) for part in command], check=True)
-    return path
+ROOT = Path(__file__).resolve().parents[2]
+WORKER = "image-worker"
+SHORT = 25  # frames of the generated animations, except for memory
+STEP = 8  # of quality, between which sizes are interpolated
+SLOW_MILLISECONDS = 3000
+NOISE_MILLISECONDS = 5
+LONG_SECONDS = 60  # more CPU time than this is not spent on the memory of another program
+BUFFERED_PIXELS = 150_000_000  # more pixels of all frames are not given to programs that buffer all of them
+MEMORY = [("film", (480, 270), count) for count in (10, 100, 1000)]
+MEMORY += [("cartoon", (480, 270), count) for count in (10, 100, 1000, 10_000)] + [("film", (1920, 1080), 300)]
 
 
 def row(cells: list) -> None:
     print("| " + " | ".join(str(cell) for cell in cells) + " |", flush=True)
 
 
-def print_memory(folder: Path, target: Path) -> None:
-    print("GIF to WebP of half the width at quality 70: MiB of memory, and CPU ms per frame\n")
-    row(["frames", *PROGRAMS])
-    row(["---"] * (1 + len(PROGRAMS)))
-    for size, count in [("480x270", n) for n in (10, 100, 1000, 10_000)] + [("1920x1080", 300)]:
-        source = pattern(folder / f"pattern-{size}-{count}.gif", size, count)
-        width, height = map(int, size.split("x"))
-        cells = []
-        for name, command in PROGRAMS.items():
-            is_left_out = name in BUFFERING and width * height * count > BUFFERED_PIXELS
-            found = None if is_left_out else measured(command(source, target, width // 2, 70))
-            cells.append(f"{found[0]:.0f}, {found[1] * 1000 / count:.1f}" if found else "-")
-        row([f"{count:,} of {size}", *cells])
+def heading(title: str, columns: list) -> None:
+    print(f"\n## {title}\n")
+    row(columns)
+    row(["---", *["--:"] * (len(columns) - 1)])
 
 
-def print_bytes(title: str, sources: list, programs: dict, target: Path, halves: bool) -> None:
-    print(f"\n{title}: KB, CPU ms, and dB\n")
-    row(["image", *programs])
-    row(["---"] * (1 + len(programs)))
-    sums = {name: [0, 0, 0] for name in programs}
+# MARK: Memory
+
+
+def memory_of(name: str, source: Path, target: Path, width: int) -> tuple[float, float, float, int]:
+    """The peak of a process of its own, in MiB, and that before the animation; CPU seconds, and the bytes of the result."""
+    program = CREATED[name]()
+    try:
+        with tempfile.TemporaryDirectory() as folder:
+            program.seconds(Job(two_frames(Path(folder)), target, 0))
+        before = program.memory()
+        target.unlink(missing_ok=True)
+        seconds = program.seconds(Job(source, target, width))
+        return program.memory(), before, seconds, target.stat().st_size
+    finally:
+        program.close()
+
+
+def print_memory(options, suffix: str, names: list) -> None:
+    heading(f"Memory: GIF to {suffix[1:].upper()} of half the width",
+            ["frames", "MB of the file", "MB of the result", WORKER, *names])
+    pace = {}  # the CPU seconds of a pixel
+    for kind, size, count in MEMORY:
+        source, cells, result = made(options.folder, kind, size, count, options.photograph), [], 0
+        pixels = size[0] * size[1] * count
+        for name in (WORKER, *names):
+            is_slow = name != WORKER and pixels * pace.get((name, kind), 0) > LONG_SECONDS
+            try:
+                if is_slow or (name == "ImageMagick" and pixels > BUFFERED_PIXELS):
+                    raise Failed(name)
+                peak, before, seconds, length = memory_of(name, source, options.folder / f"result{suffix}", size[0] // 2)
+                pace[name, kind] = seconds / pixels
+                cells.append(f"{peak - before:.1f} ({peak:.0f})")
+                result = result or length
+            except Failed:
+                cells.append("-")
+        megabytes = [f"{length / 1e6:.1f}" for length in (source.stat().st_size, result)]
+        row([f"{kind}, {count:,} of {size[0]}x{size[1]}", *megabytes, *cells])
+
+
+# MARK: CPU time and bytes
+
+
+@dataclass
+class Result:
+    """What a program makes of an animation. `size` is in bytes."""
+
+    job: Job
+    size: float
+    score: float
+
+
+def processed(program, job: Job) -> Result:
+    program.seconds(job)
+    return Result(job, job.target.stat().st_size, score(job.source, job.target))
+
+
+def matched(program, best: Result, wanted: float) -> Result:
+    """The size at a score, between those of two qualities; the job is that of the better one."""
+    better = worse = best
+    while worse.score >= wanted and worse.job.quality > STEP:
+        better, job = worse, replace(worse.job, quality=worse.job.quality - STEP)
+        worse = processed(program, job)
+    if better.score == worse.score or worse.score > wanted:
+        return worse
+    place = (wanted - worse.score) / (better.score - worse.score)
+    return Result(better.job, worse.size * (better.size / worse.size) ** place, wanted)
+
+
+def prepared(programs: list, job_of, is_matched: bool) -> dict:
+    """The results of the programs that process an animation."""
+    results = {}
+    for program in programs:
+        try:
+            results[program] = processed(program, job_of(program))
+        except Failed:
+            continue
+    if is_matched:
+        wanted = min(result.score for result in results.values())
+        results = {program: matched(program, result, wanted) for program, result in results.items()}
+    return results
+
+
+def measured(results: dict, rounds: int) -> dict:
+    """The CPU milliseconds of each program by round; all take turns, slow ones in the first round alone."""
+    times = {program: [] for program in results}
+    for _ in range(rounds):
+        for program, result in results.items():
+            if not times[program] or times[program][0] < SLOW_MILLISECONDS:
+                times[program].append(program.seconds(result.job) * 1000)
+    return times
+
+
+def print_costs(title: str, options, sources: list, suffix: str, names: list, is_half: bool, is_matched: bool) -> None:
+    values = "KB, CPU ms" if is_matched else "KB, CPU ms, score"
+    heading(title, ["animation", *(["score"] if is_matched else []), *[f"{name}: {values}" for name in (WORKER, *names)]])
+    programs = [CREATED[name]() for name in (WORKER, *names)]
+    comparisons = {program: Comparison([], [], []) for program in programs}
     for source in sources:
         with Image.open(source) as image:
-            width = image.width // 2 if halves else image.width
-        cells = []
-        for name, command in programs.items():
-            found = measured(command(source, target, width, 70))
-            if not found:
-                cells.append("-")
+            width, frames = image.width // 2 if is_half else 0, image.n_frames
+        results = prepared(
+            programs, lambda program: Job(source, options.folder / f"{program.name}{suffix}", width), is_matched)
+        medians = {program: statistics.median(times) for program, times in measured(results, options.rounds).items()}
+        compare(programs[0], results, medians, comparisons, is_matched)
+        cells = [f"{results[programs[0]].score:.1f}"] if is_matched else []
+        cells += [cell(results.get(program), medians.get(program), is_matched) for program in programs]
+        row([f"{name_of(source)}, {frames} frames, {source.stat().st_size / 1000:.1f} KB", *cells])
+    space = [""] if is_matched else []
+    row(["bytes, ours as a share, geometric mean", *space, *(one.share_of_bytes() for one in comparisons.values())])
+    row(["CPU, ours as a share, of the sums", *space, *(one.share_of_cpu() for one in comparisons.values())])
+    if not is_matched:
+        row(["score with at most its bytes, ours less its", *(one.difference() for one in comparisons.values())])
+    for program in programs:
+        program.close()
+
+
+def cell(result: Result | None, milliseconds: float | None, is_matched: bool) -> str:
+    if result is None:
+        return "-"
+    spent = f"{milliseconds:.0f}" if milliseconds >= NOISE_MILLISECONDS else f"<{NOISE_MILLISECONDS}"
+    return f"{result.size / 1000:.1f}, {spent}" + ("" if is_matched else f", {result.score:.1f}")
+
+
+@dataclass
+class Comparison:
+    """The worker next to a program, by animation: shares of bytes, CPU times of both, and differences of scores."""
+
+    bytes: list
+    cpu: list
+    scores: list
+
+    def share_of_bytes(self) -> str:
+        return f"{math.exp(statistics.mean(map(math.log, self.bytes))):.2f}" if self.bytes else "-"
+
+    def share_of_cpu(self) -> str:
+        """Of sums, as times of small animations are within what starting a program varies by."""
+        return f"{sum(ours for ours, _ in self.cpu) / sum(theirs for _, theirs in self.cpu):.2f}" if self.cpu else "-"
+
+    def difference(self) -> str:
+        return f"{statistics.mean(self.scores):+.1f} ({len(self.scores)})" if self.scores else "-"
+
+
+def compare(ours, results: dict, medians: dict, comparisons: dict, is_matched: bool) -> None:
+    for program, result in results.items():
+        comparisons[program].bytes.append(results[ours].size / result.size)
+        comparisons[program].cpu.append((medians[ours], medians[program]))
+        if program is not ours and not is_matched:
+            try:
+                limited = processed(ours, replace(results[ours].job, max_bytes=int(result.size)))
+            except Failed:
                 continue
-            size, score = target.stat().st_size / 1000, similarity(source, target, width)
-            cells.append(f"{size:.0f}, {found[1] * 1000:.0f}, {score:.1f}")
-            sums[name] = [a + b for a, b in zip(sums[name], (size, found[1] * 1000, score / len(sources)))]
-        row([source.stem, *cells])
-    row(["all", *(f"{size:.0f}, {time:.0f}, {score:.1f}" for size, time, score in sums.values())])
+            comparisons[program].scores.append(limited.score - result.score)
+
+
+def name_of(path: Path) -> str:
+    return re.sub(r"^.*--", "", path.stem).replace("tests-samples-", "").replace("app-src-main-assets-", "assets-")
+
+
+# MARK: Stages
+
+
+def stages(source: Path, target: Path, width: int) -> dict[str, float]:
+    command = [os.environ["IMAGE_WORKER"], "process", source, "--max-frames", "0", "--max-width", width,
+               "--quality", QUALITY / 100, "--timings", "--out", target]
+    output = subprocess.run([str(part) for part in command], capture_output=True, text=True, check=True)
+    found = re.findall(r"^ +(decode|resize|encode) +([\d.]+)", output.stdout + output.stderr, re.M)
+    return {name: float(milliseconds) for name, milliseconds in found}
+
+
+def libwebp_milliseconds(source: Path, size: tuple[int, int]) -> float:
+    """The CPU time of encoding every frame as a whole, in Pillow."""
+    frames = [frame.resize(size, Image.LANCZOS) for _, frame in frames_of(source)]
+    began = time.process_time()
+    for frame in frames:
+        frame.save(io.BytesIO(), "WEBP", quality=QUALITY, method=4)
+    return (time.process_time() - began) * 1000
+
+
+def print_stages(options, sources: list) -> None:
+    heading("GIF to WebP of half the width: ms of the worker's stages, and of libwebp for whole frames",
+            ["animation", "decode", "resize", "encode", "libwebp, in Pillow"])
+    for source in sources:
+        with Image.open(source) as image:
+            width = image.width // 2
+        target, rounds = options.folder / "stages.webp", []
+        for _ in range(options.rounds):
+            found = stages(source, target, width)
+            with Image.open(target) as image:
+                alone = libwebp_milliseconds(source, image.size)
+            rounds.append((*(found[name] for name in ("decode", "resize", "encode")), alone))
+        row([name_of(source), *(f"{statistics.median(column):.0f}" for column in zip(*rounds))])
+
+
+# MARK: First bytes
+
+
+def print_first_bytes(options, sources: list) -> None:
+    heading("GIF to GIF: how much of the file was sent when the first bytes of the result arrived",
+            ["animation", "KB", "same size", "half the width"])
+    worker = CREATED[WORKER]()
+    for source in sources:
+        with Image.open(source) as image:
+            width = image.width // 2
+        size = source.stat().st_size
+        found = [worker.run(Job(source, options.folder / "first.gif", wanted), 0.04)[1] for wanted in (0, width)]
+        row([name_of(source), f"{size / 1000:.0f}", *(f"{sent / size:.0%}" for sent in found)])
+    worker.close()
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--folder", type=Path)
-    parser.add_argument("--photographs", type=Path)
-    parser.add_argument("--no-memory", action="store_true")
-    parser.add_argument("gifs", type=Path, nargs="*")
+    parser.add_argument("--folder", type=Path, help="where generated animations and results are written")
+    parser.add_argument("--photograph", type=Path, default=ROOT.parent / "shared/corpus/12-photos/immich--tanners_ridge.jpg")
+    parser.add_argument("--tables", default="MNWSGHVEF")
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("files", type=Path, nargs="*")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as temporary:
-        folder = options.folder or Path(temporary)
-        folder.mkdir(exist_ok=True)
-        sources = [pattern(folder / "pattern.gif", "480x270", 60), *options.gifs]
-        photographs = sorted(p for p in options.photographs.iterdir() if p.suffix == ".jpg") if options.photographs else []
-        sources += [pan(folder / f"{path.stem}.gif", path) for path in photographs[:4]]
-        webp, gif = folder / "result.webp", folder / "result.gif"
-        if not options.no_memory:
-            print_memory(folder, webp)
-        print_bytes("GIF to WebP of half the width", sources, PROGRAMS, webp, True)
-        same = {"image-worker": worker, "libvips": vips, "gif2webp": gif2webp}
-        print_bytes("GIF to WebP of the same size", sources, same, webp, False)
-        print_bytes("GIF to GIF of half the width", sources, PROGRAMS | {"gifsicle": gifsicle}, gif, True)
-        stored = []
-        for source in sources:
-            stored.append(folder / f"{source.stem}-q90.webp")
-            measured(gif2webp(source, stored[-1], 0, 90))
-        print_bytes("WebP to WebP of half the width", stored, {k: PROGRAMS[k] for k in ("image-worker", "libvips")}, webp,
-                    True)
+        options.folder = options.folder or Path(temporary)
+        options.folder.mkdir(exist_ok=True)
+        print_tables(options)
+
+
+def print_tables(options) -> None:
+    found = origin()
+    print(f"{found['machine']}; {found['instruction_set']}; {found['date']}")
+    gifs = [path for path in options.files if path.suffix == ".gif"]
+    webps = [path for path in options.files if path.suffix == ".webp"]
+    generated = [made(options.folder, kind, (480, 270), SHORT, options.photograph) for kind in ("film", "cartoon")]
+    gifs += generated
+    gif_peers = ["libvips", "ImageMagick", "ffmpeg", "gifsicle"]
+    webp_peers = ["libvips", "ImageMagick", "ffmpeg"]
+    for table in options.tables:
+        if table == "M":
+            print_memory(options, ".webp", ["libvips", "ImageMagick", "gif2webp"])
+        elif table == "N":
+            print_memory(options, ".gif", ["libvips", "ImageMagick", "gifsicle"])
+        elif table == "W":
+            print_costs("GIF to WebP of half the width", options, gifs, ".webp", webp_peers, True, True)
+        elif table == "S":
+            peers = ["libvips", "gif2webp", "ffmpeg"]
+            print_costs("GIF to WebP of the same size", options, gifs, ".webp", peers, False, True)
+        elif table == "G":
+            print_costs("GIF to GIF of half the width", options, gifs, ".gif", gif_peers, True, False)
+        elif table == "H":
+            print_costs("GIF to GIF of the same size", options, gifs, ".gif", gif_peers, False, False)
+        elif table == "V":
+            program = CREATED["gif2webp"]()
+            for source in generated:
+                webps.append(options.folder / f"{source.stem}-q90.webp")
+                program.seconds(Job(source, webps[-1], 0, 90))
+            print_costs("WebP to WebP of half the width", options, webps, ".webp", ["libvips", "ImageMagick"], True, True)
+        elif table == "E":
+            print_stages(options, gifs)
+        elif table == "F":
+            print_first_bytes(options, [path for path in gifs if path.stat().st_size > 100_000])
 
 
 if __name__ == "__main__":
