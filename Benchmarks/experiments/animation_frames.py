@@ -129,7 +129,9 @@ def checked(path: Path) -> str | None:
 def compare(path: Path, folder: Path) -> list:
     """What is wrong with the results of a file; `None` for each that is right."""
     theirs = of_pillow(path)
-    if len(theirs) < 2:
+    with Image.open(path) as image:
+        is_still = len(theirs) < 2 and not getattr(image, "default_image", False)
+    if is_still:
         return []
     durations = [duration for _, duration in theirs]
     references = [theirs]
