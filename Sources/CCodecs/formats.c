@@ -141,6 +141,7 @@ static const format_row rows[] = {
         .name = "jxl",
         .signatures = {SIGNATURE("\xFF\x0A"), SIGNATURE("\0\0\0\x0CJXL \r\n\x87\n")},
         .create_decoder = WHEN_JXL(ccodecs_jxl_decoder_create),
+        .create_rewriter = WHEN_JXL(ccodecs_jxl_rewriter_create),
         .encoder =
             {
                 .create = WHEN_JXL(ccodecs_jxl_encoder_create),

@@ -1,7 +1,7 @@
 internal import CCodecs
 
-/// A rewriter that removes an image's metadata, rotates or flips a JPEG losslessly, or recompresses it as JPEG XL, without
-/// decoding it to pixels.
+/// A rewriter that removes an image's metadata, rotates or flips a JPEG losslessly, recompresses it as JPEG XL, or
+/// reconstructs it from that, without decoding it to pixels.
 ///
 /// Call `note` with every byte that the image's `Decoder` consumed until its header was complete, then `survey`, then
 /// `start` with that decoder, then `read` until `.done`. A rewriter that has thrown stays failed.
@@ -23,6 +23,18 @@ package struct Rewriter: ~Copyable {
     package var turns: Set<Orientation>
     /// Whether a JPEG can be recompressed as JPEG XL.
     package var canRecompress: Bool
+    /// Whether the JPEG can be reconstructed that a JPEG XL was recompressed from.
+    package var canReconstruct: Bool
+    /// Whether its metadata can be reconstructed as well.
+    package var canReconstructWhole: Bool
+  }
+
+  /// A change of the format that keeps a JPEG's coefficients.
+  package enum Recoding: Sendable, Hashable {
+    /// Recompress a JPEG as JPEG XL with these options.
+    case recompress(JXLOptions)
+    /// Reconstruct a JPEG from its JPEG XL, as a copy without its metadata, or byte by byte.
+    case reconstruct(isWhole: Bool)
   }
 
   /// The result of a call to `read`.
@@ -71,32 +83,34 @@ package struct Rewriter: ~Copyable {
       hasFineChroma: survey.has_fine_chroma,
       quality: Int(survey.quality),
       turns: Set(Orientation.allCases.filter { survey.turns >> $0.rawValue & 1 != 0 }),
-      canRecompress: survey.can_recompress)
+      canRecompress: survey.can_recompress, canReconstruct: survey.can_reconstruct,
+      canReconstructWhole: survey.can_reconstruct_whole)
   }
 
   /// Returns an upper bound of the bytes that rewriting charges to the budget, including those already in use.
   /// - `metadata`: the metadata to write to the result.
-  /// - `recompression`: the options of the JPEG XL that a JPEG is recompressed as; `nil` to keep the format.
+  /// - `recoding`: the change of the format; `nil` to keep it.
   package func estimatedByteCount(
-    _ decoder: borrowing Decoder, orientation: Orientation, metadata: EmbeddedMetadata, recompression: JXLOptions? = nil
+    _ decoder: borrowing Decoder, orientation: Orientation, metadata: EmbeddedMetadata, recoding: Recoding? = nil
   ) -> UInt64 {
     decoder.withHandle { decoder in
-      Self.withOptions(orientation, metadata, recompression) { ccodecs_rewriter_estimate(handle, decoder, &$0) }
+      Self.withOptions(orientation, metadata, recoding) { ccodecs_rewriter_estimate(handle, decoder, &$0) }
     }
   }
 
   /// Starts rewriting and takes over the part of the file that the decoder has buffered.
   /// - `orientation`: `up` copies the image; any other orientation transforms a JPEG losslessly.
-  /// - `recompression`: as for `estimatedByteCount`; needs the orientation `up` and no metadata.
+  /// - `recoding`: as for `estimatedByteCount`; needs the orientation `up`, and all but the reconstruction of a copy no
+  ///   metadata.
   /// - `mayLackEnd`: add an end that the file lacks, with the warning `missingEnd`. The caller must check that
   ///   no row is missing.
   /// - Throws: `misuse` if the survey does not allow the operation, `outOfMemory` if the budget is exhausted.
   package mutating func start(
     _ decoder: consuming Decoder, orientation: Orientation, metadata: EmbeddedMetadata,
-    recompression: JXLOptions? = nil, mayLackEnd: Bool = false
+    recoding: Recoding? = nil, mayLackEnd: Bool = false
   ) throws(CodecError) {
     let status = decoder.withHandle { decoder in
-      Self.withOptions(orientation, metadata, recompression) { options in
+      Self.withOptions(orientation, metadata, recoding) { options in
         options.may_lack_end = mayLackEnd
         return ccodecs_rewriter_start(handle, decoder, &options)
       }
@@ -105,7 +119,7 @@ package struct Rewriter: ~Copyable {
   }
 
   /// Continues reading where the decoder stopped.
-  /// - `mayContinue`: called from time to time while a JPEG is recompressed.
+  /// - `mayContinue`: called from time to time while a JPEG is recompressed or reconstructed.
   /// - Throws: `corrupt` or `truncated` if the input is not a complete, valid file; `limitExceeded`, `outOfMemory`;
   ///   `interrupted` if `mayContinue` returned false.
   package mutating func read(
@@ -148,14 +162,30 @@ package struct Rewriter: ~Copyable {
   }
 
   private static func withOptions<Result>(
-    _ orientation: Orientation, _ metadata: EmbeddedMetadata, _ recompression: JXLOptions?,
+    _ orientation: Orientation, _ metadata: EmbeddedMetadata, _ recoding: Recoding?,
     _ body: (inout ccodecs_rewrite_options) -> Result
   ) -> Result {
     metadata.withHandle { metadata in
       var options = ccodecs_rewrite_options(
         orientation: UInt8(orientation.rawValue), metadata: metadata, may_lack_end: false,
-        jxl_effort: recompression?.handle?.effort ?? 0)
+        jxl_effort: recoding?.effort ?? 0, reconstruction: recoding?.reconstruction ?? CCODECS_RECONSTRUCTION_NONE)
       return body(&options)
+    }
+  }
+}
+
+extension Rewriter.Recoding {
+  fileprivate var effort: UInt8? {
+    switch self {
+    case .recompress(let options): options.handle?.effort
+    case .reconstruct: nil
+    }
+  }
+
+  fileprivate var reconstruction: ccodecs_reconstruction {
+    switch self {
+    case .recompress: CCODECS_RECONSTRUCTION_NONE
+    case .reconstruct(let isWhole): isWhole ? CCODECS_RECONSTRUCTION_WHOLE : CCODECS_RECONSTRUCTION_STRIPPED
     }
   }
 }

@@ -2,13 +2,14 @@
 
 import io
 import struct
+import tempfile
 import zlib
 
 import grpc
 import numpy as np
 import pillow_jxl  # registers JPEG XL with Pillow
 import pytest
-from conftest import built_in, fixture_bytes
+from conftest import FIXTURES, Client, Worker, built_in, fixture_bytes
 from google.rpc import error_details_pb2
 from PIL import Image
 from test_calls import details
@@ -218,6 +219,76 @@ def test_a_jpeg_is_recompressed_and_can_be_reconstructed(client, name):
     assert is_jpeg and bytes(reconstructed) == jpeg
     _, pixels, report = process(client, name, **options)
     assert not report.passthrough and len(pixels) > 2 * len(data)
+
+
+WHOLE = {
+    "color_space": "COLOR_SPACE_KEEP", "metadata": "METADATA_POLICY_SELECTED",
+    **{f"keep_{part}": True for part in ("exif", "xmp", "iptc", "location", "serial_numbers")}}
+
+
+def foreign_jpeg():
+    """Returns a JPEG with metadata, a comment, and bytes after its end."""
+    exif = Image.Exif()
+    exif[0x013B] = "Anna Beispiel"
+    file = io.BytesIO()
+    Image.open(FIXTURES / "photo-odd.jpg").convert("RGB").save(
+        file, "JPEG", quality=91, subsampling=1, exif=exif, comment=b"A comment", progressive=True,
+        xmp=b"<x:xmpmeta xmlns:x='adobe:ns:meta/'/>")
+    return file.getvalue() + b"bytes after the end"
+
+
+def foreign_jxl(jpeg):
+    """Returns what the encoder of the other program makes of a JPEG."""
+    file = io.BytesIO()
+    with tempfile.NamedTemporaryFile(suffix=".jpg") as source:
+        source.write(jpeg)
+        source.flush()
+        Image.open(source.name).save(file, "JXL", lossless_jpeg=True)
+    return file.getvalue()
+
+
+@built_in("jxl")
+def test_the_jpeg_of_a_foreign_jpeg_xl_is_reconstructed(client):
+    """The bytes are those of the JPEG, or of its copy without metadata."""
+    jpeg = foreign_jpeg()
+    stored = foreign_jxl(jpeg)
+    _, data, report = process(client, stored, always_encode=False, **WHOLE)
+    assert data == jpeg and report.passthrough and report.output.format == "jpeg"
+    _, copied, copy = process(client, jpeg, always_encode=False)
+    _, data, report = process(client, stored, always_encode=False)
+    assert data == copied and copy.passthrough and report.passthrough
+    assert b"Anna" not in data and b"comment" not in data and not data.endswith(b"after the end")
+    for fields in ({"always_encode": True}, {"compression_quality": 0.9}, {"max_width": 50}):
+        _, _, report = process(client, stored, **{"always_encode": False, **fields})
+        assert not report.passthrough and report.output.format == "jpeg"
+    damaged = bytearray(stored)
+    at = stored.index(b"jbrd") + 40
+    damaged[at:at + 40] = bytes(40)
+    _, _, report = process(client, bytes(damaged), always_encode=True)
+    assert not report.passthrough
+
+
+@built_in("jxl")
+@pytest.mark.parametrize("isolation", ["none", pytest.param("process", marks=built_in("isolation"))])
+def test_a_jpeg_is_reconstructed_in_batches_and_helpers(isolation):
+    """The image arrives in chunks."""
+    jpeg = foreign_jpeg()
+    stored = foreign_jxl(jpeg)
+    worker = Worker("--isolation", isolation)
+    try:
+        client = Client(worker)
+        message = client.message
+        _, data, report = process(client, stored, always_encode=False, **WHOLE)
+        assert data == jpeg and report.passthrough
+        start = message("BatchItemStart")(configuration=message("ProcessingConfiguration")(**WHOLE))
+        requests = [message("BatchProcessRequest")(item_id="a", start=start)]
+        requests += [
+            message("BatchProcessRequest")(item_id="a", chunk=stored[at:at + 100]) for at in range(0, len(stored), 100)]
+        requests.append(message("BatchProcessRequest")(item_id="a", end=message("BatchItemEnd")()))
+        parts = list(client.call("BatchProcess", "stream_stream")(iter(requests), timeout=60))
+        assert b"".join(part.chunk for part in parts) == jpeg
+    finally:
+        worker.stop()
 
 
 @built_in("jxl")

@@ -55,11 +55,11 @@ typedef struct outcome {
   ccodecs_header header;
   result result;
   bool is_completed; ///< The file lacked its end, and may lack rows too.
-  bool is_recompressed;
+  bool is_recoded;   ///< The result has another format.
 } outcome;
 
 /// Rewrites a file; `turn` is an EXIF orientation, which is applied if the rewriter supports it. `is_animation` selects
-/// all frames. A `turn` of 0 recompresses a JPEG as JPEG XL, or copies the file.
+/// all frames. A `turn` of 0 recompresses a JPEG as JPEG XL, or copies the file. A JPEG XL becomes a JPEG.
 static outcome rewrite(const uint8_t *bytes, size_t count, size_t window_bytes, uint8_t turn, bool is_animation) {
   static const uint8_t exif[26] = "II*\0\x08\0\0\0\x01\0\x3B\x01\x02\0\x02\0\0\0A\0\0\0\0\0\0";
   uint8_t profile[CCODECS_COMPACT_PROFILE_BYTES];
@@ -95,14 +95,19 @@ static outcome rewrite(const uint8_t *bytes, size_t count, size_t window_bytes, 
     ccodecs_rewriter_survey(rewriter, decoder, &survey);
     o.header = *ccodecs_decoder_header(decoder);
   }
-  if (survey.can_copy) {
-    check(survey.quality >= 1 && survey.quality <= 100, "a quality is 1 to 100");
-    o.is_recompressed = turn == 0 && survey.can_recompress;
+  if (survey.can_copy || survey.can_reconstruct) {
+    check(!survey.can_copy || (survey.quality >= 1 && survey.quality <= 100), "a quality is 1 to 100");
+    const bool is_whole = turn < 4 && survey.can_reconstruct_whole;
+    const bool is_recompressed = turn == 0 && survey.can_recompress;
+    o.is_recoded = is_recompressed || survey.can_reconstruct;
     const ccodecs_rewrite_options options = {
         .orientation = turn > 0 && (survey.turns >> turn & 1) != 0 ? turn : 1,
-        .metadata = turn == 0 ? (ccodecs_metadata){0} : metadata,
+        .metadata = turn == 0 || is_whole ? (ccodecs_metadata){0} : metadata,
         .may_lack_end = turn > 4,
-        .jxl_effort = o.is_recompressed ? 3 : 0,
+        .jxl_effort = is_recompressed ? 3 : 0,
+        .reconstruction = !survey.can_reconstruct ? CCODECS_RECONSTRUCTION_NONE
+                          : is_whole              ? CCODECS_RECONSTRUCTION_WHOLE
+                                                  : CCODECS_RECONSTRUCTION_STRIPPED,
     };
     const uint64_t estimate = ccodecs_rewriter_estimate(rewriter, decoder, &options);
     budget.peak = budget.used;
@@ -134,7 +139,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count) {
   check(
       first.result.count == 0 || memcmp(first.result.bytes, whole.result.bytes, first.result.count) == 0,
       "windows do not matter to the bytes");
-  if (first.status == CCODECS_DONE && !first.is_completed && !first.is_recompressed) {
+  if (first.status == CCODECS_DONE && !first.is_completed && !first.is_recoded) {
     outcome again = rewrite(first.result.bytes, first.result.count, SIZE_MAX, 1, is_animation);
     check(again.status == CCODECS_DONE, "a result can be passed on");
     check(again.header.orientation == 1, "a result is upright");

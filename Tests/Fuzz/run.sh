@@ -43,7 +43,7 @@ option() { # library, definition, lines of the table
 }
 option libtiff-4 TIFF "tiff TIFF tif tiff"
 option libheif HEIF $'heic HEIC heic heif\navif AVIF avif'
-option libjxl JXL "jxl JXL jxl"
+option libjxl JXL $'jxl JXL jxl\nrewrite-jxl JXL jxl'
 if pkg-config --exists libheif dav1d; then
   libraries+=" dav1d"
   flags+=" -DCCODECS_DAV1D"

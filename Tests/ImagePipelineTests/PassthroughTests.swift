@@ -19,6 +19,7 @@ struct PassthroughTests {
     _ bytes: [UInt8], _ configuration: ProcessingConfiguration, limits: ImageLimits = ImageLimits()
   ) throws -> Plan {
     var reader = ImageReader(limits: limits)
+    reader.configurations = [configuration]
     #expect(try reader.push(bytes.span.bytes, isLast: true).isComplete)
     return try reader.plan(configuration)
   }

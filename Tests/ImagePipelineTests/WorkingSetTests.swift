@@ -36,6 +36,7 @@ struct WorkingSetTests {
 
   private static func check(_ name: String, _ bytes: [UInt8], _ configuration: ProcessingConfiguration) throws {
     var reader = ImageReader(limits: ImageLimits())
+    reader.configurations = [configuration]
     guard try reader.push(bytes.span.bytes, isLast: true).isComplete else { return }
     let estimate = try reader.plan(configuration).workingSetByteCount
     let report = try process(bytes, configuration).report

@@ -48,7 +48,7 @@ static ccodecs_status run(ccodecs_rewriter *rewriter, ccodecs_input *input, ccod
 
 /// Buffers a piece of the header. Returns false if it exceeds max_head or the budget.
 static bool keep(ccodecs_rewriter *rewriter, const ccodecs_piece *piece) {
-  return rewriter->head.count + piece->count <= max_head &&
+  return (rewriter->methods->has_long_head || rewriter->head.count + piece->count <= max_head) &&
          ccodecs_bytes_append(&rewriter->head, piece->bytes, piece->count, rewriter->budget);
 }
 
@@ -85,17 +85,32 @@ static size_t opening_bytes(const ccodecs_rewriter *rewriter, const ccodecs_rewr
 
 /// Returns whether the copy is transformed.
 static bool is_transform(const ccodecs_rewrite_options *options) {
-  return options->orientation != 1 || options->jxl_effort > 0;
+  return options->orientation != 1 || options->jxl_effort > 0 || options->reconstruction != CCODECS_RECONSTRUCTION_NONE;
 }
 
 uint64_t ccodecs_rewriter_estimate(
     const ccodecs_rewriter *rewriter, const ccodecs_decoder *decoder, const ccodecs_rewrite_options *options) {
-  (void)decoder;                             // its memory is already charged
   static const uint64_t alignment = 4 * 128; // of the budget's blocks
   const bool is_turned = is_transform(options) && rewriter->methods->turn_bytes != NULL;
-  const uint64_t turn = is_turned ? rewriter->methods->turn_bytes(rewriter, options) : 0;
+  const uint64_t turn = is_turned ? rewriter->methods->turn_bytes(rewriter, decoder, options) : 0;
   return rewriter->budget->used + opening_bytes(rewriter, options) + rewriter->methods->start_bytes(rewriter, options) +
          alignment + turn;
+}
+
+/// Returns whether the survey allows what is requested.
+static bool can_go(const ccodecs_survey *survey, const ccodecs_rewrite_options *options) {
+  switch (options->reconstruction) {
+  case CCODECS_RECONSTRUCTION_STRIPPED:
+    return survey->can_reconstruct && options->orientation == 1;
+  case CCODECS_RECONSTRUCTION_WHOLE:
+    return survey->can_reconstruct_whole && options->orientation == 1;
+  case CCODECS_RECONSTRUCTION_NONE:
+    break;
+  }
+  const bool is_turn = options->orientation >= 2 && options->orientation <= 8;
+  return options->jxl_effort > 0 ? survey->can_recompress && options->orientation == 1
+         : is_turn               ? (survey->turns >> options->orientation & 1) != 0
+                                 : survey->can_copy && options->orientation == 1;
 }
 
 ccodecs_status ccodecs_rewriter_start(
@@ -105,11 +120,7 @@ ccodecs_status ccodecs_rewriter_start(
   }
   ccodecs_survey survey;
   ccodecs_rewriter_survey(rewriter, decoder, &survey);
-  const bool is_turn = options->orientation >= 2 && options->orientation <= 8;
-  const bool can_go = options->jxl_effort > 0 ? survey.can_recompress && options->orientation == 1
-                      : is_turn               ? (survey.turns >> options->orientation & 1) != 0
-                                              : survey.can_copy && options->orientation == 1;
-  if (!can_go) {
+  if (!can_go(&survey, options)) {
     return ccodecs_rewriter_fail(rewriter, CCODECS_MISUSE, "an image was rewritten that must be decoded");
   }
   ccodecs_bytes opening = {0};
@@ -125,7 +136,7 @@ ccodecs_status ccodecs_rewriter_start(
   rewriter->is_started = true;
   rewriter->may_lack_end = options->may_lack_end;
   if (status == CCODECS_OK && is_transform(options)) {
-    status = rewriter->methods->create_turn(rewriter, options, &rewriter->turn);
+    status = rewriter->methods->create_turn(rewriter, decoder, options, &rewriter->turn);
     status = status == CCODECS_OK ? status : ccodecs_rewriter_fail_for_room(rewriter);
   }
   return status;
@@ -182,7 +193,10 @@ ccodecs_status ccodecs_rewriter_read(ccodecs_rewriter *rewriter, ccodecs_input *
           rewriter, is_cut ? CCODECS_TRUNCATED : status, "%s", rewriter->turn->methods->message(rewriter->turn));
     }
   }
-  return rewriter->turn->methods->read(rewriter->turn, piece) ? CCODECS_BYTES_READY : CCODECS_DONE;
+  const ccodecs_status status = rewriter->turn->methods->read(rewriter->turn, piece);
+  return status == CCODECS_BYTES_READY || status == CCODECS_DONE
+             ? status
+             : ccodecs_rewriter_fail(rewriter, status, "%s", rewriter->turn->methods->message(rewriter->turn));
 }
 
 void ccodecs_rewriter_set_interrupt(ccodecs_rewriter *rewriter, ccodecs_interrupt interrupt) {

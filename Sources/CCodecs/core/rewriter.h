@@ -14,8 +14,9 @@ typedef struct ccodecs_transform_methods {
   ccodecs_status (*push)(ccodecs_turn *turn, const uint8_t *bytes, size_t count);
   /// Ends the input, then transforms and compresses the image.
   ccodecs_status (*finish)(ccodecs_turn *turn);
-  /// Returns the next bytes of the result in `piece`, valid until the next call; false at the end.
-  bool (*read)(ccodecs_turn *turn, ccodecs_piece *piece);
+  /// Returns CCODECS_BYTES_READY with the next bytes of the result in `piece`, valid until the next call, CCODECS_DONE,
+  /// or the failure.
+  ccodecs_status (*read)(ccodecs_turn *turn, ccodecs_piece *piece);
   const char *(*message)(const ccodecs_turn *turn); ///< Returns the reason for the failure.
   void (*destroy)(ccodecs_turn *turn);              ///< Frees everything, including the transform itself.
 } ccodecs_transform_methods;
@@ -27,6 +28,7 @@ struct ccodecs_turn {
 
 /// The functions of a concrete rewriter. rewriter.c calls none of them after a failure.
 typedef struct ccodecs_rewriter_methods {
+  bool has_long_head; ///< Only the budget limits the size of a buffered header.
   /// Consumes some bytes of the window. Returns CCODECS_OK to be called again, CCODECS_NEEDS_INPUT once the window is
   /// consumed, CCODECS_BYTES_READY, CCODECS_DONE, or the failure.
   ccodecs_status (*step)(ccodecs_rewriter *rewriter, ccodecs_input *input, ccodecs_piece *piece);
@@ -42,11 +44,13 @@ typedef struct ccodecs_rewriter_methods {
   /// Returns the bytes that start allocates in addition to the opening.
   uint64_t (*start_bytes)(const ccodecs_rewriter *rewriter, const ccodecs_rewrite_options *options);
   /// Returns an upper bound of the bytes that a transform charges; NULL for a format without transforms.
-  uint64_t (*turn_bytes)(const ccodecs_rewriter *rewriter, const ccodecs_rewrite_options *options);
+  uint64_t (*turn_bytes)(
+      const ccodecs_rewriter *rewriter, const ccodecs_decoder *decoder, const ccodecs_rewrite_options *options);
   /// Creates the transform that processes the copy. Returns CCODECS_OK or CCODECS_NO_MEMORY; the caller destroys `turn`
   /// in both cases.
   ccodecs_status (*create_turn)(
-      ccodecs_rewriter *rewriter, const ccodecs_rewrite_options *options, ccodecs_turn **turn);
+      ccodecs_rewriter *rewriter, const ccodecs_decoder *decoder, const ccodecs_rewrite_options *options,
+      ccodecs_turn **turn);
   void (*destroy)(ccodecs_rewriter *rewriter); ///< Frees everything, including the rewriter itself.
 } ccodecs_rewriter_methods;
 

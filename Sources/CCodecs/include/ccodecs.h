@@ -734,8 +734,17 @@ typedef struct ccodecs_survey {
   uint8_t quality;
   /// JPEG: bit N is set if EXIF orientation N can be applied losslessly, in whole blocks.
   uint16_t turns;
-  bool can_recompress; ///< JPEG: it can be recompressed as JPEG XL, in builds that define CCODECS_JXL.
+  bool can_recompress;        ///< JPEG: it can be recompressed as JPEG XL, in builds that define CCODECS_JXL.
+  bool can_reconstruct;       ///< JPEG XL: the JPEG that it was recompressed from can be reconstructed.
+  bool can_reconstruct_whole; ///< So can its metadata.
 } ccodecs_survey;
+
+/// The reconstruction of the JPEG that a JPEG XL was recompressed from.
+typedef enum ccodecs_reconstruction {
+  CCODECS_RECONSTRUCTION_NONE = 0,
+  CCODECS_RECONSTRUCTION_STRIPPED = 1, ///< Rewritten, as a JPEG is copied: without its metadata.
+  CCODECS_RECONSTRUCTION_WHOLE = 2,    ///< The file itself, byte by byte.
+} ccodecs_reconstruction;
 
 /// Options for ccodecs_rewriter_start.
 typedef struct ccodecs_rewrite_options {
@@ -750,6 +759,9 @@ typedef struct ccodecs_rewrite_options {
   /// 1 to 9: recompress a JPEG as JPEG XL with this effort. The result contains the coefficients, which libjxl reads
   /// from the whole file. Needs orientation 1 and no metadata. 0 keeps the format.
   uint8_t jxl_effort;
+  /// Reconstruct a JPEG from its JPEG XL, which is buffered as a whole. Needs orientation 1, and a whole one no
+  /// metadata.
+  ccodecs_reconstruction reconstruction;
 } ccodecs_rewrite_options;
 
 /// A piece of the rewritten file.
@@ -758,8 +770,8 @@ typedef struct ccodecs_piece {
   size_t count;
 } ccodecs_piece;
 
-/// Creates a rewriter for JPEG, PNG, WebP or GIF. Returns CCODECS_UNSUPPORTED for other formats, CCODECS_NO_MEMORY if
-/// the budget is exhausted. `limits` is copied; `budget` is borrowed until destroy.
+/// Creates a rewriter for JPEG, PNG, WebP, GIF or JPEG XL. Returns CCODECS_UNSUPPORTED for other formats,
+/// CCODECS_NO_MEMORY if the budget is exhausted. `limits` is copied; `budget` is borrowed until destroy.
 ccodecs_status ccodecs_rewriter_create(
     ccodecs_format format, const ccodecs_limits *limits, ccodecs_budget *budget, ccodecs_rewriter **rewriter);
 
@@ -778,7 +790,8 @@ uint64_t ccodecs_rewriter_estimate(
 ccodecs_status ccodecs_rewriter_start(
     ccodecs_rewriter *rewriter, ccodecs_decoder *decoder, const ccodecs_rewrite_options *options);
 
-/// Sets the interrupt of ccodecs_rewriter_read, which then may return CCODECS_INTERRUPTED while it recompresses.
+/// Sets the interrupt of ccodecs_rewriter_read, which then may return CCODECS_INTERRUPTED while it recompresses a JPEG
+/// or reconstructs one.
 void ccodecs_rewriter_set_interrupt(ccodecs_rewriter *rewriter, ccodecs_interrupt interrupt);
 
 /// Reads on from where the decoder stopped. Returns CCODECS_BYTES_READY with the next bytes of the result, which may

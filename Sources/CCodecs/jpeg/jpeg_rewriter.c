@@ -529,7 +529,9 @@ static uint64_t sample_count(const ccodecs_jpeg_frame *f) {
 }
 #endif
 
-static uint64_t turn_bytes(const ccodecs_rewriter *base, const ccodecs_rewrite_options *options) {
+static uint64_t turn_bytes(
+    const ccodecs_rewriter *base, const ccodecs_decoder *decoder, const ccodecs_rewrite_options *options) {
+  (void)decoder;
   const ccodecs_jpeg_frame *f = &((const jpeg_rewriter *)base)->frame;
 #ifdef CCODECS_JXL
   if (options->jxl_effort > 0) {
@@ -539,7 +541,10 @@ static uint64_t turn_bytes(const ccodecs_rewriter *base, const ccodecs_rewrite_o
   return ccodecs_jpeg_transform_estimate(f, options);
 }
 
-static ccodecs_status create_turn(ccodecs_rewriter *base, const ccodecs_rewrite_options *options, ccodecs_turn **turn) {
+static ccodecs_status create_turn(
+    ccodecs_rewriter *base, const ccodecs_decoder *decoder, const ccodecs_rewrite_options *options,
+    ccodecs_turn **turn) {
+  (void)decoder;
 #ifdef CCODECS_JXL
   if (options->jxl_effort > 0) {
     const ccodecs_jpeg_frame *f = &((const jpeg_rewriter *)base)->frame;

@@ -436,7 +436,7 @@ static ccodecs_status finish(ccodecs_turn *base) {
   return t->is_out_of_room ? fail(t, status, "no room for the rotated image") : status;
 }
 
-static bool read(ccodecs_turn *base, ccodecs_piece *piece) {
+static ccodecs_status read(ccodecs_turn *base, ccodecs_piece *piece) {
   jpeg_turn *t = (jpeg_turn *)base;
   if (t->is_created) { // the result is complete, and its input is no longer needed
     jpeg_destroy_compress(&t->out);
@@ -444,17 +444,17 @@ static bool read(ccodecs_turn *base, ccodecs_piece *piece) {
     ccodecs_budget_refund(t->budget, t->charged_out);
     t->charged_out = 0;
     *piece = (ccodecs_piece){.bytes = t->first->bytes, .count = t->first->count};
-    return true;
+    return CCODECS_BYTES_READY;
   }
   output_block *given = t->first;
   t->first = given->next;
   if (t->first == NULL) {
     t->first = given; // kept for a caller that calls again
-    return false;
+    return CCODECS_DONE;
   }
   ccodecs_free(t->budget, given);
   *piece = (ccodecs_piece){.bytes = t->first->bytes, .count = t->first->count};
-  return true;
+  return CCODECS_BYTES_READY;
 }
 
 static const char *message(const ccodecs_turn *base) {

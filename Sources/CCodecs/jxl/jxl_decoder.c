@@ -530,6 +530,19 @@ static void destroy(ccodecs_decoder *base) {
   ccodecs_free(budget, d);
 }
 
+bool ccodecs_jxl_decoder_has_coefficients(const ccodecs_decoder *base, uint64_t *pixel_count, uint64_t *sample_count) {
+  const jxl_decoder *d = (const jxl_decoder *)base;
+  const bool is_gray = d->base.header.color_space == CCODECS_COLOR_GRAY;
+  const uint64_t samples_of_four = is_gray ? 4 : d->frames.samples_of_four;
+  const uint64_t sides = (uint64_t)d->image.width + d->image.height;
+  *pixel_count = (uint64_t)d->image.width * d->image.height;
+  // A JPEG has whole blocks of up to 16 columns and rows.
+  *sample_count = (*pixel_count + sides * 16) * samples_of_four / 4 + 768;
+  return d->frames.is_complete && d->frames.count == 1 && d->frames.has_coefficients &&
+         (is_gray || d->frames.is_ycbcr) && !d->image.is_xyb && d->image.extra_channels == 0 &&
+         !d->image.has_animation && d->image.preview_width == 0;
+}
+
 void ccodecs_jxl_fail_slice(uint32_t number) {
   failing_slice = number;
 }

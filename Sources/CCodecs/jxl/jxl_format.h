@@ -23,4 +23,12 @@ ccodecs_status ccodecs_jxl_recompress_create(
 /// Returns an upper bound of the bytes that the transform charges.
 uint64_t ccodecs_jxl_recompress_estimate(uint64_t pixel_count, uint64_t sample_count);
 
+/// Returns the rewriter, which reconstructs JPEGs; NULL when the budget has no room.
+ccodecs_rewriter *ccodecs_jxl_rewriter_create(const ccodecs_limits *limits, ccodecs_budget *budget);
+
+/// Returns whether a JPEG XL whose header `decoder` has read consists of the coefficients of one usual JPEG, and their
+/// numbers: `sample_count` is that of all components, in whole blocks.
+bool ccodecs_jxl_decoder_has_coefficients(
+    const ccodecs_decoder *decoder, uint64_t *pixel_count, uint64_t *sample_count);
+
 #endif

@@ -4,6 +4,7 @@
 #include "jxl_frames.h"
 
 #include "../memory/bytes.h"
+#include "jxl_bits.h"
 
 enum {
   MAX_FRAMES = 64, ///< Maximum number of frames up to the displayed one.
@@ -14,17 +15,13 @@ enum {
   USES_LOW_FREQUENCY_FRAME = 32,
 };
 
-typedef struct reader {
-  const uint8_t *bytes;
-  uint64_t count; ///< Size in bits.
-  uint64_t at;    ///< Position in bits; may exceed `count`, where all bits read as zero.
-} reader;
-
 typedef struct frame {
   uint32_t type;
   bool is_modular;
   uint64_t flags;
+  bool is_ycbcr;
   uint32_t chroma_shift[2];
+  uint32_t chroma_modes[3];
   uint32_t upsampling;
   uint32_t group_size_shift;
   uint32_t pass_count;
@@ -43,51 +40,32 @@ static uint64_t parts(uint64_t count, uint64_t size) {
 
 // MARK: Bits
 
-static uint32_t read_bits(reader *r, uint32_t count) {
-  uint32_t value = 0;
-  for (uint32_t i = 0; i < count; i++, r->at++) {
-    const uint32_t bit = r->at < r->count ? r->bytes[r->at / 8] >> (r->at % 8) & 1u : 0;
-    value |= bit << i;
-  }
-  return value;
-}
-
-static bool read_bool(reader *r) {
-  return read_bits(r, 1) != 0;
-}
-
-/// Reads a number with one of four bit counts and offsets.
-static uint32_t read_number(reader *r, const uint32_t bits[4], const uint32_t added[4]) {
-  const uint32_t choice = read_bits(r, 2);
-  return read_bits(r, bits[choice]) + added[choice];
-}
-
-static uint64_t read_long_number(reader *r) {
-  switch (read_bits(r, 2)) {
+static uint64_t read_long_number(jxl_bits *r) {
+  switch (jxl_read_bits(r, 2)) {
   case 0:
     return 0;
   case 1:
-    return 1 + read_bits(r, 4);
+    return 1 + jxl_read_bits(r, 4);
   case 2:
-    return 17 + read_bits(r, 8);
+    return 17 + jxl_read_bits(r, 8);
   default:
     break;
   }
-  uint64_t value = read_bits(r, 12);
-  for (uint32_t shift = 12; read_bool(r); shift += 8) {
+  uint64_t value = jxl_read_bits(r, 12);
+  for (uint32_t shift = 12; jxl_read_bool(r); shift += 8) {
     if (shift == 60) {
-      return value | (uint64_t)read_bits(r, 4) << shift;
+      return value | (uint64_t)jxl_read_bits(r, 4) << shift;
     }
-    value |= (uint64_t)read_bits(r, 8) << shift;
+    value |= (uint64_t)jxl_read_bits(r, 8) << shift;
   }
   return value;
 }
 
-static void skip_floats(reader *r, uint32_t count) {
+static void skip_floats(jxl_bits *r, uint32_t count) {
   r->at += 16 * (uint64_t)count;
 }
 
-static void skip_extensions(reader *r) {
+static void skip_extensions(jxl_bits *r) {
   const uint64_t extensions = read_long_number(r);
   uint64_t total = 0;
   for (int i = 0; i < 64; i++) {
@@ -103,33 +81,35 @@ static const uint32_t no_bits[4] = {0, 0, 0, 0};
 static const uint32_t zero_to_three[4] = {0, 1, 2, 3};
 static const uint32_t powers[4] = {1, 2, 4, 8};
 
-static void read_chroma(reader *r, frame *f) {
-  static const uint8_t across[4] = {0, 1, 1, 0};
-  static const uint8_t down[4] = {0, 1, 0, 1};
+static const uint8_t chroma_across[4] = {0, 1, 1, 0};
+static const uint8_t chroma_down[4] = {0, 1, 0, 1};
+
+static void read_chroma(jxl_bits *r, frame *f) {
   for (int i = 0; i < 3; i++) {
-    const uint32_t mode = read_bits(r, 2);
-    f->chroma_shift[0] |= across[mode];
-    f->chroma_shift[1] |= down[mode];
+    const uint32_t mode = jxl_read_bits(r, 2);
+    f->chroma_modes[i] = mode;
+    f->chroma_shift[0] |= chroma_across[mode];
+    f->chroma_shift[1] |= chroma_down[mode];
   }
 }
 
-static void read_passes(reader *r, frame *f) {
+static void read_passes(jxl_bits *r, frame *f) {
   static const uint32_t pass_bits[4] = {0, 0, 0, 3};
   static const uint32_t passes[4] = {1, 2, 3, 4};
   static const uint32_t step_bits[4] = {0, 0, 0, 1};
   static const uint32_t last_bits[4] = {0, 0, 0, 3};
   static const uint32_t lasts[4] = {0, 1, 2, 0};
-  f->pass_count = read_number(r, pass_bits, passes);
+  f->pass_count = jxl_read_number(r, pass_bits, passes);
   if (f->pass_count == 1) {
     return;
   }
-  const uint32_t steps = read_number(r, step_bits, zero_to_three);
-  read_bits(r, 2 * (f->pass_count - 1));
+  const uint32_t steps = jxl_read_number(r, step_bits, zero_to_three);
+  jxl_read_bits(r, 2 * (f->pass_count - 1));
   for (uint32_t i = 0; i < steps; i++) {
-    read_bits(r, 2);
+    jxl_read_bits(r, 2);
   }
   for (uint32_t i = 0; i < steps; i++) {
-    read_number(r, last_bits, lasts);
+    jxl_read_number(r, last_bits, lasts);
   }
 }
 
@@ -138,41 +118,41 @@ static int64_t signed_number(uint32_t packed) {
 }
 
 /// Reads which part of the image the frame covers. The frame's size is that of the image beforehand.
-static void read_crop(reader *r, frame *f, bool is_placed) {
+static void read_crop(jxl_bits *r, frame *f, bool is_placed) {
   static const uint32_t bits[4] = {8, 11, 14, 30};
   static const uint32_t added[4] = {0, 256, 2304, 18688};
-  if (!read_bool(r)) {
+  if (!jxl_read_bool(r)) {
     return;
   }
   const uint64_t width = f->width;
   const uint64_t height = f->height;
-  const int64_t left = is_placed ? signed_number(read_number(r, bits, added)) : 0;
-  const int64_t top = is_placed ? signed_number(read_number(r, bits, added)) : 0;
-  f->width = read_number(r, bits, added);
-  f->height = read_number(r, bits, added);
+  const int64_t left = is_placed ? signed_number(jxl_read_number(r, bits, added)) : 0;
+  const int64_t top = is_placed ? signed_number(jxl_read_number(r, bits, added)) : 0;
+  f->width = jxl_read_number(r, bits, added);
+  f->height = jxl_read_number(r, bits, added);
   f->is_partial = is_placed && (left > 0 || top > 0 || (int64_t)f->width + left < (int64_t)width ||
                                 (int64_t)f->height + top < (int64_t)height);
 }
 
-static void read_blending(reader *r, const frame *f, uint32_t extra_channels, uint32_t *mode) {
+static void read_blending(jxl_bits *r, const frame *f, uint32_t extra_channels, uint32_t *mode) {
   enum { REPLACE = 0, BLEND = 2, ALPHA_WEIGHTED = 3, MULTIPLY = 4 };
   static const uint32_t mode_bits[4] = {0, 0, 0, 2};
   static const uint32_t channel_bits[4] = {0, 0, 0, 3};
-  *mode = read_number(r, mode_bits, zero_to_three);
+  *mode = jxl_read_number(r, mode_bits, zero_to_three);
   const bool uses_alpha = extra_channels > 0 && (*mode == BLEND || *mode == ALPHA_WEIGHTED);
   if (uses_alpha) {
-    read_number(r, channel_bits, zero_to_three);
+    jxl_read_number(r, channel_bits, zero_to_three);
   }
   if (uses_alpha || *mode == MULTIPLY) {
-    read_bool(r); // clamp
+    jxl_read_bool(r); // clamp
   }
   if (*mode != REPLACE || f->is_partial) {
-    read_number(r, no_bits, zero_to_three); // source
+    jxl_read_number(r, no_bits, zero_to_three); // source
   }
 }
 
 /// Reads how a frame is blended with others, and whether it is displayed.
-static void read_place_in_time(reader *r, frame *f, const ccodecs_jxl_image *image) {
+static void read_place_in_time(jxl_bits *r, frame *f, const ccodecs_jxl_image *image) {
   static const uint32_t duration_bits[4] = {0, 0, 8, 32};
   static const uint32_t durations[4] = {0, 1, 0, 0};
   uint32_t mode;
@@ -182,27 +162,27 @@ static void read_place_in_time(reader *r, frame *f, const ccodecs_jxl_image *ima
     read_blending(r, f, image->extra_channels, &mode);
   }
   if (image->has_animation) {
-    f->has_duration = read_number(r, duration_bits, durations) != 0;
-    read_bits(r, image->has_timecodes ? 32 : 0);
+    f->has_duration = jxl_read_number(r, duration_bits, durations) != 0;
+    jxl_read_bits(r, image->has_timecodes ? 32 : 0);
   }
-  f->is_last = read_bool(r);
+  f->is_last = jxl_read_bool(r);
 }
 
-static void skip_filter(reader *r, bool is_modular) {
-  if (read_bool(r)) { // all values are the defaults
+static void skip_filter(jxl_bits *r, bool is_modular) {
+  if (jxl_read_bool(r)) { // all values are the defaults
     return;
   }
-  if (read_bool(r) && read_bool(r)) {
+  if (jxl_read_bool(r) && jxl_read_bool(r)) {
     skip_floats(r, 6);
   }
-  if (read_bits(r, 2) > 0) {
-    if (!is_modular && read_bool(r)) {
+  if (jxl_read_bits(r, 2) > 0) {
+    if (!is_modular && jxl_read_bool(r)) {
       skip_floats(r, 8);
     }
-    if (read_bool(r)) {
+    if (jxl_read_bool(r)) {
       skip_floats(r, 5);
     }
-    if (read_bool(r)) {
+    if (jxl_read_bool(r)) {
       skip_floats(r, is_modular ? 3 : 4);
     }
     skip_floats(r, is_modular ? 1 : 0);
@@ -210,37 +190,37 @@ static void skip_filter(reader *r, bool is_modular) {
   skip_extensions(r);
 }
 
-static void read_coding(reader *r, frame *f, const ccodecs_jxl_image *image) {
-  f->type = read_bits(r, 2);
-  f->is_modular = read_bool(r);
+static void read_coding(jxl_bits *r, frame *f, const ccodecs_jxl_image *image) {
+  f->type = jxl_read_bits(r, 2);
+  f->is_modular = jxl_read_bool(r);
   f->flags = read_long_number(r);
-  const bool is_ycbcr = !image->is_xyb && read_bool(r);
+  f->is_ycbcr = !image->is_xyb && jxl_read_bool(r);
   if ((f->flags & USES_LOW_FREQUENCY_FRAME) == 0) {
-    if (is_ycbcr) {
+    if (f->is_ycbcr) {
       read_chroma(r, f);
     }
-    f->upsampling = read_number(r, no_bits, powers);
+    f->upsampling = jxl_read_number(r, no_bits, powers);
     for (uint32_t i = 0; i < image->extra_channels; i++) {
-      read_bits(r, 2);
+      jxl_read_bits(r, 2);
     }
   }
   if (f->is_modular) {
-    f->group_size_shift = read_bits(r, 2);
+    f->group_size_shift = jxl_read_bits(r, 2);
   } else if (image->is_xyb) {
-    read_bits(r, 6);
+    jxl_read_bits(r, 6);
   }
   if (f->type != REFERENCE_ONLY) {
     read_passes(r, f);
   }
   if (f->type == LOW_FREQUENCY) {
-    const uint64_t scale = (uint64_t)8 << (3 * read_bits(r, 2));
+    const uint64_t scale = (uint64_t)8 << (3 * jxl_read_bits(r, 2));
     f->width = parts(f->width, scale);
     f->height = parts(f->height, scale);
   }
 }
 
 /// Reads a frame header up to the table of contents.
-static void read_header(reader *r, frame *f, const ccodecs_jxl_image *image, bool is_preview) {
+static void read_header(jxl_bits *r, frame *f, const ccodecs_jxl_image *image, bool is_preview) {
   static const uint32_t name_bits[4] = {0, 4, 5, 10};
   static const uint32_t name_added[4] = {0, 0, 16, 48};
   *f = (frame){
@@ -251,7 +231,7 @@ static void read_header(reader *r, frame *f, const ccodecs_jxl_image *image, boo
       .height = is_preview ? image->preview_height : image->height,
       .replaces = true,
   };
-  if (read_bool(r)) { // all values are the defaults
+  if (jxl_read_bool(r)) { // all values are the defaults
     f->is_last = true;
     return;
   }
@@ -266,13 +246,13 @@ static void read_header(reader *r, frame *f, const ccodecs_jxl_image *image, boo
   f->is_last = f->is_last && f->type == REGULAR;
   uint32_t slot = 0;
   if (f->type != LOW_FREQUENCY && !f->is_last) {
-    slot = read_bits(r, 2);
+    slot = jxl_read_bits(r, 2);
   }
   f->is_kept = !f->is_last && (f->type == LOW_FREQUENCY || !f->has_duration || slot != 0);
   if (f->type == REFERENCE_ONLY || (is_normal && f->is_kept && f->replaces && !f->is_partial)) {
-    read_bool(r); // saved before the color transform
+    jxl_read_bool(r); // saved before the color transform
   }
-  r->at += 8 * (uint64_t)read_number(r, name_bits, name_added);
+  r->at += 8 * (uint64_t)jxl_read_number(r, name_bits, name_added);
   skip_filter(r, f->is_modular);
   skip_extensions(r);
 }
@@ -291,23 +271,34 @@ static uint64_t section_count(const frame *f) {
 }
 
 /// Finds the offset in bytes of the frame's end. Returns CCODECS_NEEDS_INPUT when the table is incomplete.
-static ccodecs_status find_end(reader *r, const frame *f, uint64_t *end) {
+static ccodecs_status find_end(jxl_bits *r, const frame *f, uint64_t *end) {
   static const uint32_t bits[4] = {10, 14, 22, 30};
   static const uint32_t added[4] = {0, 1024, 17408, 4211712};
   const uint64_t count = section_count(f);
   if (count > MAX_SECTIONS) {
     return CCODECS_CORRUPT;
   }
-  if (read_bool(r)) {
+  if (jxl_read_bool(r)) {
     return r->at > r->count ? CCODECS_NEEDS_INPUT : CCODECS_UNSUPPORTED;
   }
   r->at = parts(r->at, 8) * 8;
   uint64_t total = 0;
   for (uint64_t i = 0; i < count && r->at <= r->count; i++) {
-    total += read_number(r, bits, added);
+    total += jxl_read_number(r, bits, added);
   }
   *end = parts(r->at, 8) + total;
   return r->at > r->count ? CCODECS_NEEDS_INPUT : CCODECS_OK;
+}
+
+/// Returns the samples of all channels for each four pixels, of which chroma may have fewer.
+static uint32_t samples_of_four(const frame *f) {
+  uint32_t count = 0;
+  for (int i = 0; i < 3; i++) {
+    const uint32_t across = f->chroma_shift[0] - chroma_across[f->chroma_modes[i]];
+    const uint32_t down = f->chroma_shift[1] - chroma_down[f->chroma_modes[i]];
+    count += 4u >> (across + down);
+  }
+  return count;
 }
 
 static void note(ccodecs_jxl_frames *frames, const frame *f, const ccodecs_jxl_image *image) {
@@ -315,6 +306,10 @@ static void note(ccodecs_jxl_frames *frames, const frame *f, const ccodecs_jxl_i
   const bool is_normal = f->type != REFERENCE_ONLY && f->type != LOW_FREQUENCY;
   const uint64_t canvas = is_normal ? (uint64_t)image->width * image->height : 0;
   frames->count++;
+  frames->samples_of_four = samples_of_four(f);
+  frames->is_ycbcr = f->is_ycbcr;
+  frames->has_coefficients = !f->is_modular && f->type == REGULAR && f->upsampling == 1 && f->width == image->width &&
+                             f->height == image->height;
   frames->pixels += pixels;
   frames->max_pixels = pixels > frames->max_pixels ? pixels : frames->max_pixels;
   frames->kept_pixels += !f->is_kept ? 0 : pixels > canvas ? pixels : canvas;
@@ -329,7 +324,7 @@ ccodecs_status ccodecs_jxl_frames_read(
     if (frames->at >= count) {
       return CCODECS_NEEDS_INPUT;
     }
-    reader r = {.bytes = bytes + frames->at, .count = (uint64_t)(count - frames->at) * 8};
+    jxl_bits r = {.bytes = bytes + frames->at, .count = (uint64_t)(count - frames->at) * 8};
     frame f;
     const bool is_preview = frames->count == 0 && image->preview_width > 0;
     read_header(&r, &f, image, is_preview);
@@ -357,6 +352,10 @@ ccodecs_status ccodecs_jxl_frames_read(
 
 // MARK: Boxes
 
+static bool is_metadata(const uint8_t *type) {
+  return memcmp(type, "Exif", 4) == 0 || memcmp(type, "xml ", 4) == 0 || memcmp(type, "brob", 4) == 0;
+}
+
 /// Collects a box's header. Returns false when the window ends before it does.
 static bool read_box_head(ccodecs_jxl_boxes *b, ccodecs_input *window) {
   if (!ccodecs_input_collect(window, b->head, &b->head_count, 8)) {
@@ -371,6 +370,9 @@ static bool read_box_head(ccodecs_jxl_boxes *b, ccodecs_input *window) {
   }
   const bool is_part = memcmp(b->head + 4, "jxlp", 4) == 0;
   b->is_codestream = is_part || memcmp(b->head + 4, "jxlc", 4) == 0;
+  memcpy(b->type, b->head + 4, sizeof b->type);
+  b->number++;
+  b->is_returned = b->is_codestream || (b->gives_metadata && is_metadata(b->type));
   b->left = size == 0 ? UINT64_MAX : size < b->head_count ? 0 : size - b->head_count;
   b->head_count = 0;
   b->skip_left = is_part ? 4 : 0; // the part's number
@@ -384,6 +386,7 @@ bool ccodecs_jxl_boxes_next(ccodecs_jxl_boxes *b, ccodecs_input *window, const u
       b->is_bare = window->bytes[0] == 0xFF;
     }
     if (b->is_bare) {
+      b->is_codestream = true;
       *bytes = window->bytes;
       *count = window->count;
       ccodecs_input_advance(window, window->count);
@@ -396,7 +399,7 @@ bool ccodecs_jxl_boxes_next(ccodecs_jxl_boxes *b, ccodecs_input *window, const u
     if (b->skip_left > 0 && taken > b->skip_left) {
       taken = b->skip_left;
     }
-    const bool is_given = b->is_codestream && b->skip_left == 0 && taken > 0;
+    const bool is_given = b->is_returned && b->skip_left == 0 && taken > 0;
     *bytes = window->bytes;
     *count = taken;
     ccodecs_input_advance(window, taken);

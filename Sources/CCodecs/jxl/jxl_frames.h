@@ -27,6 +27,10 @@ typedef struct ccodecs_jxl_frames {
   uint64_t max_pixels;  ///< Of the largest frame.
   uint64_t kept_pixels; ///< Total of the frames kept for reference by others.
   bool is_complete;     ///< The displayed frame was found.
+  // Of the last frame:
+  bool has_coefficients;    ///< It consists of the coefficients of all the image's pixels.
+  bool is_ycbcr;            ///< Its colors are those of a usual JPEG.
+  uint32_t samples_of_four; ///< Samples of its color channels for each four pixels.
 } ccodecs_jxl_frames;
 
 /// Continues to read the codestream, of which `count` bytes are available.
@@ -38,16 +42,21 @@ ccodecs_status ccodecs_jxl_frames_read(
 
 /// A reader of the codestream in a file, bare or in boxes.
 typedef struct ccodecs_jxl_boxes {
-  uint8_t head[16]; ///< The part of a box's header that has arrived.
+  bool gives_metadata; ///< Set by the caller: return also the contents of boxes with EXIF or XMP, compressed or not.
+  uint8_t head[16];    ///< The part of a box's header that has arrived.
   size_t head_count;
   uint64_t left;      ///< Bytes of the box that have not arrived.
   uint32_t skip_left; ///< Bytes of `left` that precede the codestream.
   bool has_start;     ///< Whether the file is bare or boxed has been determined.
   bool is_bare;
   bool is_codestream; ///< The box contains codestream bytes.
+  bool is_returned;   ///< The caller wants the box's contents.
+  uint8_t type[4];    ///< Of the box.
+  uint32_t number;    ///< Counts the boxes.
 } ccodecs_jxl_boxes;
 
-/// Advances the window and returns the next bytes of the codestream in it; false when there are none.
+/// Advances the window and returns the next bytes of the codestream in it, or of metadata if the caller wants it; false
+/// when there are none.
 bool ccodecs_jxl_boxes_next(ccodecs_jxl_boxes *boxes, ccodecs_input *window, const uint8_t **bytes, size_t *count);
 
 #endif

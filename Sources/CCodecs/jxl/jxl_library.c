@@ -4,15 +4,14 @@
 
 #include "jxl_library.h"
 
-/// Runs the parts of a step of libjxl one after the other, and none of them once the caller no longer wants the result.
-static JxlParallelRetCode run(
+JxlParallelRetCode ccodecs_jxl_run(
     void *owner, void *step, JxlParallelRunInit init, JxlParallelRunFunction part, uint32_t first, uint32_t end) {
-  jxl_library *library = owner;
-  const ccodecs_interrupt *interrupt = library->interrupt;
+  jxl_watch *watch = owner;
+  const ccodecs_interrupt *interrupt = watch->interrupt;
   const JxlParallelRetCode code = init(step, 1);
   for (uint32_t i = first; code == 0 && i < end; i++) {
     if (interrupt->may_continue != NULL && !interrupt->may_continue(interrupt->owner)) {
-      library->is_interrupted = true;
+      watch->is_interrupted = true;
       return JXL_PARALLEL_RET_RUNNER_ERROR;
     }
     part(step, i, 0);
@@ -25,12 +24,14 @@ bool ccodecs_jxl_library_create(
   if (charge > SIZE_MAX || !ccodecs_budget_charge(budget, (size_t)charge)) {
     return false;
   }
-  *library = (jxl_library){.encoder = JxlEncoderCreate(NULL), .interrupt = interrupt, .charged = (size_t)charge};
-  return library->encoder != NULL && JxlEncoderSetParallelRunner(library->encoder, run, library) == JXL_ENC_SUCCESS;
+  *library =
+      (jxl_library){.encoder = JxlEncoderCreate(NULL), .watch = {.interrupt = interrupt}, .charged = (size_t)charge};
+  return library->encoder != NULL &&
+         JxlEncoderSetParallelRunner(library->encoder, ccodecs_jxl_run, &library->watch) == JXL_ENC_SUCCESS;
 }
 
 ccodecs_status ccodecs_jxl_library_failure(const jxl_library *library) {
-  return library->is_interrupted                                   ? CCODECS_INTERRUPTED
+  return library->watch.is_interrupted                             ? CCODECS_INTERRUPTED
          : JxlEncoderGetError(library->encoder) == JXL_ENC_ERR_OOM ? CCODECS_NO_MEMORY
                                                                    : CCODECS_UNSUPPORTED;
 }

@@ -1,4 +1,4 @@
-// What the encoder and the recompression of JPEG share of libjxl's encoder. Private to the JPEG XL codec.
+// What the encoder, the recompression of JPEG and its reconstruction share of libjxl. Private to the JPEG XL codec.
 
 #ifndef CCODECS_JXL_LIBRARY_H
 #define CCODECS_JXL_LIBRARY_H
@@ -7,11 +7,20 @@
 
 #include <jxl/encode.h>
 
+/// Stops libjxl between two parts of a step once the caller no longer wants the result.
+typedef struct jxl_watch {
+  ccodecs_interrupt *interrupt; ///< Borrowed; asked before each part of a step.
+  bool is_interrupted;
+} jxl_watch;
+
+/// The parallel runner for libjxl: runs the parts of a step one after the other. `watch` is a jxl_watch.
+JxlParallelRetCode ccodecs_jxl_run(
+    void *watch, void *step, JxlParallelRunInit init, JxlParallelRunFunction part, uint32_t first, uint32_t end);
+
 /// An encoder of libjxl. A zeroed one is valid.
 typedef struct jxl_library {
   JxlEncoder *encoder;
-  ccodecs_interrupt *interrupt; ///< Borrowed; asked before each part of a step.
-  bool is_interrupted;
+  jxl_watch watch;
   size_t charged; ///< For the library's memory.
 } jxl_library;
 

@@ -74,14 +74,14 @@ static ccodecs_status finish(ccodecs_turn *turn) {
   return status;
 }
 
-static bool read(ccodecs_turn *turn, ccodecs_piece *piece) {
+static ccodecs_status read(ccodecs_turn *turn, ccodecs_piece *piece) {
   enum { PIECE_BYTES = 64 << 10 };
   jxl_recompressor *r = (jxl_recompressor *)turn;
   const size_t left = r->output.count - r->given;
   *piece = (ccodecs_piece){
       .bytes = ccodecs_bytes_start(&r->output) + r->given, .count = left < PIECE_BYTES ? left : PIECE_BYTES};
   r->given += piece->count;
-  return piece->count > 0;
+  return piece->count > 0 ? CCODECS_BYTES_READY : CCODECS_DONE;
 }
 
 static const char *message(const ccodecs_turn *turn) {

@@ -66,7 +66,7 @@ package struct ImageInfo: Sendable, Hashable {
       size = plan.outputSize
       orientation = Orientation.up.rawValue
       frameCount = plan.frames.isAnimation ? plan.input.frameCount : 1
-      if plan.passthrough == .recompressed { noteFormat(plan.encoder.format) }
+      if plan.passthrough.recoding(plan.encoder) != nil { noteFormat(plan.encoder.format) }
       return
     }
     format = ""

@@ -7,16 +7,16 @@ extension ImageReader {
     _ followingByteCount: UInt64?
   ) throws(PipelineError) {
     guard let rewriter = rewriter.take() else { return }
-    let (orientation, metadata) = (plan.orientation, plan.encoder.metadata)
     let survey = try withDecoder { decoder in rewriter.survey(decoder) }
     let passthrough = Passthrough(
       plan: plan, header: header, configuration: configuration, survey: survey,
       byteCount: followingByteCount.map { inputByteCount + $0 })
     guard passthrough != .decoded else { return }
-    let recompression = passthrough.recompression(plan.encoder)
+    let (orientation, metadata) = (plan.orientation, passthrough.metadata(plan.encoder))
+    let recoding = passthrough.recoding(plan.encoder)
     let rewritingByteCount = try withDecoder { decoder in
       rewriter.estimatedByteCount(
-        decoder, orientation: orientation, metadata: metadata, recompression: recompression)
+        decoder, orientation: orientation, metadata: metadata, recoding: recoding)
     }
     guard rewritingByteCount <= passthrough.maxByteCount(memory: limits.memory) else { return }
     plan.passthrough = passthrough

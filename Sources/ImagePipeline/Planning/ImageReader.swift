@@ -162,8 +162,8 @@ package struct ImageReader: ~Copyable {
       // Both a trial and a transform read all compressed data.
       let mayLackEnd = plan.trialScale != nil || plan.passthrough != .copied
       try rewriter.start(
-        decoder, orientation: plan.orientation, metadata: plan.encoder.metadata,
-        recompression: plan.passthrough.recompression(plan.encoder), mayLackEnd: mayLackEnd)
+        decoder, orientation: plan.orientation, metadata: plan.passthrough.metadata(plan.encoder),
+        recoding: plan.passthrough.recoding(plan.encoder), mayLackEnd: mayLackEnd)
     } catch { throw PipelineError(error) }
     return rewriter
   }
@@ -332,7 +332,9 @@ package struct ImageReader: ~Copyable {
       var codecLimits = limits.codec
       codecLimits.keepsMetadata = keepsMetadata
       decoder = try Decoder(format: format, limits: codecLimits, budget: budget)
-      if format.isRewritable { rewriter = try Rewriter(format: format, limits: limits.codec, budget: budget) }
+      if Passthrough.isPossible(format, configurations) {
+        rewriter = try Rewriter(format: format, limits: limits.codec, budget: budget)
+      }
     } catch { throw PipelineError(error) }
     return true
   }

@@ -11,6 +11,10 @@ package enum Passthrough: String, Sendable, Hashable {
   /// The coefficients of a JPEG are coded as a lossless JPEG XL, from which the file without its metadata can be
   /// reconstructed.
   case recompressed
+  /// The JPEG that a JPEG XL was recompressed from is reconstructed, and copied without its metadata.
+  case reconstructed
+  /// As `reconstructed`, with its metadata: the file itself, byte by byte.
+  case restored
 }
 
 extension Passthrough {
@@ -40,10 +44,14 @@ extension Passthrough {
     // Copyright metadata that follows the image data is not known yet, and a rewritten file has no place for it.
     let hasNoTrailingMetadata =
       (configuration.metadata ?? .strip) == .strip || !header.format.traits.hasTrailingMetadata
-    guard isAsked, hasNoTrailingMetadata, survey.canCopy, plan.keepsPixels, plan.byteLimit?.choice == nil,
-      plan.color.target == nil, Self.isPlain(header, plan.frames)
+    guard isAsked, hasNoTrailingMetadata, survey.canCopy || survey.canReconstruct, plan.keepsPixels,
+      plan.byteLimit?.choice == nil, plan.color.target == nil, Self.isPlain(header, plan.frames)
     else {
       self = .decoded
+      return
+    }
+    if survey.canReconstruct {
+      self = Self.reconstruction(plan, configuration, survey)
       return
     }
     if survey.canRecompress, plan.encoder.isLosslessJXL, plan.orientation == .up, plan.encoder.metadata.byteCount == 0,
@@ -67,6 +75,26 @@ extension Passthrough {
     }
   }
 
+  /// Returns the way in which a JPEG is reconstructed, or `decoded`.
+  ///
+  /// It is not known how large it is, and how coarse.
+  private static func reconstruction(
+    _ plan: Plan, _ configuration: ProcessingConfiguration, _ survey: Rewriter.Survey
+  ) -> Passthrough {
+    guard configuration.allowsReconstruction, plan.encoder.format == .jpeg, plan.orientation == .up,
+      !plan.encoder.asksForCoding, plan.neverLarger == nil
+    else { return .decoded }
+    if configuration.keepsEverything { return survey.canReconstructWhole ? .restored : .decoded }
+    return configuration.metadata ?? .strip == .strip ? .reconstructed : .decoded
+  }
+
+  /// Returns whether an image may be passed through, as far as its format and the requested configurations show.
+  ///
+  /// The rewriter of JPEG XL buffers the beginning of the file, which others need not.
+  static func isPossible(_ format: ImageFormat, _ configurations: [ProcessingConfiguration]) -> Bool {
+    format.isRewritable && (format != .jxl || (configurations.count == 1 && configurations[0].allowsReconstruction))
+  }
+
   /// Whether only metadata would be lost: the file contains one undamaged image, or an animation of which all frames are
   /// selected.
   private static func isPlain(_ header: ImageHeader, _ frames: FrameSelection) -> Bool {
@@ -82,12 +110,39 @@ extension Passthrough {
       && !(survey.hasFineChroma && encoder.subsampling == .quarter)
   }
 
-  /// The options of the JPEG XL that a JPEG is recompressed as; `nil` for other ways.
-  func recompression(_ encoder: EncoderOptions) -> JXLOptions? { self == .recompressed ? encoder.jxl : nil }
+  /// The change of the format; `nil` for ways that keep it.
+  func recoding(_ encoder: EncoderOptions) -> Rewriter.Recoding? {
+    switch self {
+    case .decoded, .copied, .turned: nil
+    case .recompressed: .recompress(encoder.jxl)
+    case .reconstructed: .reconstruct(isWhole: false)
+    case .restored: .reconstruct(isWhole: true)
+    }
+  }
+
+  /// The metadata that is written to the result; a file that is restored has its own.
+  func metadata(_ encoder: EncoderOptions) -> EmbeddedMetadata {
+    self == .restored ? EmbeddedMetadata() : encoder.metadata
+  }
 
   /// Returns the maximum number of bytes that this way may allocate, for an image with a limit of `memory` bytes.
   func maxByteCount(memory: Int) -> UInt64 {
     self == .turned ? UInt64(memory) / Self.turningShare : UInt64(memory)
+  }
+}
+
+extension ProcessingConfiguration {
+  /// Whether the size and the quality of a result in JPEG may be those of a JPEG that is reconstructed.
+  fileprivate var allowsReconstruction: Bool {
+    let isJPEG = preferredFormat == nil || preferredFormat == .original || preferredFormat == .jpeg
+    return isJPEG && !(alwaysEncode ?? false) && (compressionQuality ?? 1) == 1 && maxBytes == nil
+  }
+
+  /// Whether all of the image's metadata and its profile are to be kept, and nothing else is to be written.
+  fileprivate var keepsEverything: Bool {
+    let named = [keepEXIF, keepXMP, keepIPTC, keepLocation, keepSerialNumbers]
+    return metadata == .selected && named.allSatisfy { $0 ?? false } && colorSpace == .keep && metadataTitle == nil
+      && metadataCopyright == nil && metadataDescription == nil
   }
 }
 
