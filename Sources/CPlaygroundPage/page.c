@@ -31,6 +31,9 @@ static const unsigned char controls_js[] = {
 static const unsigned char filters_js[] = {
 #embed "../WorkerPlayground/Resources/filters.js"
 };
+static const unsigned char lists_js[] = {
+#embed "../WorkerPlayground/Resources/lists.js"
+};
 static const unsigned char stage_js[] = {
 #embed "../WorkerPlayground/Resources/stage.js"
 };
@@ -72,6 +75,7 @@ static const cplaygroundpage_file files[] = {
     CPLAYGROUNDPAGE_FILE("/model.js", "text/javascript", model_js),
     CPLAYGROUNDPAGE_FILE("/controls.js", "text/javascript", controls_js),
     CPLAYGROUNDPAGE_FILE("/filters.js", "text/javascript", filters_js),
+    CPLAYGROUNDPAGE_FILE("/lists.js", "text/javascript", lists_js),
     CPLAYGROUNDPAGE_FILE("/stage.js", "text/javascript", stage_js),
     CPLAYGROUNDPAGE_FILE("/state.js", "text/javascript", state_js),
     CPLAYGROUNDPAGE_FILE("/uploads.js", "text/javascript", uploads_js),

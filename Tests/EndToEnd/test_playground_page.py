@@ -88,6 +88,43 @@ def test_a_person_tunes_a_result(browser, playground, image_file):
 
 
 @needs_chromium
+def test_a_region_is_drawn_on_the_image(browser, playground, image_file):
+    page = opened(browser, playground, image_file)
+    field = ".field[data-path=regions]"
+    page.run(f"document.querySelector('{field}').closest('details').open = true")
+    page.run(f"document.querySelector('{field} > .field-body .plain:last-child').click()")
+    page.wait("playground.editing === 'regions.0.area' && Boolean(playground.source)")
+    page.wait(DONE.replace("&& playground.reference", ""))
+    # The middle of the image is black: the region has begun there.
+    dark = """(() => {
+      const {canvas} = playground.variant.result;
+      const at = (x, y) => canvas.getContext('2d').getImageData(x * canvas.width, y * canvas.height, 1, 1).data;
+      return [at(0.4, 0.4), at(0.9, 0.9)].map(([red, green, blue]) => red + green + blue < 12);
+    })()"""
+    assert page.run(dark) == [True, False]
+
+    # Dragged by its middle to the corner.
+    page.drag(page.point(".overlay", 0.5, 0.5), page.point(".overlay", 0.75, 0.75))
+    page.wait(DONE.replace("&& playground.reference", ""))
+    [region] = page.run("playground.overrides.regions")
+    assert region["area"]["unit"] == "RECT_UNIT_FRACTIONS"
+    assert all(abs(region["area"][name] - 0.5) < 0.02 for name in ("x", "y", "width", "height"))
+    assert page.run(dark) == [False, True]
+
+    # Another shape keeps the area.
+    page.run(f"""[...document.querySelectorAll('{field} [role=radio]')].find((one) => one.textContent === 'ellipse').click()""")
+    page.wait("playground.overrides.regions[0].shape === 'REGION_SHAPE_ELLIPSE'")
+    assert page.run("playground.overrides.regions[0].area.width") == region["area"]["width"]
+    page.wait(DONE.replace("&& playground.reference", ""))
+
+    # Removed, it is no longer edited.
+    page.run(f"document.querySelector('{field} .chain-head .why').click()")
+    page.wait("playground.overrides.regions === undefined && playground.editing === undefined")
+    assert page.problems == []
+    page.close()
+
+
+@needs_chromium
 def test_formats_are_compared_side_by_side(browser, playground, image_file):
     page = opened(browser, playground, image_file)
     page.run("playground.set(['max_width'], 320)")

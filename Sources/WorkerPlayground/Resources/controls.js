@@ -2,6 +2,7 @@
 
 import { $, choices, h, moveByKeys, newID } from "/dom.js";
 import { filterChain } from "/filters.js";
+import { messageList } from "/lists.js";
 import { label, paragraphs, sentence, valueAt } from "/model.js";
 
 const compass = ["north_west", "north", "north_east", "west", "center", "east", "south_west", "south", "south_east"];
@@ -33,7 +34,6 @@ export class Controls {
   row(path, field) {
     const id = newID("field");
     const shape = this.state.contract.shape(field);
-    const make = makers[shape] ?? makers[/int|double|float/.test(shape) ? "number" : "json"];
     const control = make({ id, path, field, state: this.state });
     const help = h("p", { class: "help", id: `${id}-help`, hidden: true }, paragraphs(field.comment),
       h("code", { text: path.join(".") }));
@@ -102,6 +102,12 @@ export class Controls {
     }
     this.nothing.hidden = this.rows.some((row) => !row.element.hidden);
   }
+}
+
+/** The control of a field. */
+function make(given) {
+  const shape = given.state.contract.shape(given.field);
+  return (makers[shape] ?? makers[/int|double|float/.test(shape) ? "number" : "json"])(given);
 }
 
 /** Whether options of a format have an effect, as far as the page knows. */
@@ -241,6 +247,7 @@ const makers = {
   point: (given) => place(given, ["x", "y"]),
   rect: (given) => place(given, ["x", "y", "width", "height"]),
   filters: (given) => filterChain(given),
+  list: (given) => messageList(given, make),
 
   string({ id, path, state }) {
     const box = h("input", { id, type: "text", "aria-describedby": `${id}-help`, oninput: () => state.set(path, box.value || undefined) });

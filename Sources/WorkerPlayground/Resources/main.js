@@ -60,9 +60,12 @@ class Playground {
   get effective() { return this.effectiveOf(this.variant); }
   effectiveOf({ preset, overrides }) { return this.contract.merged(this.contract.preset(preset), overrides); }
 
-  /** Sets a field of the chosen result, or removes it. */
-  set(path, value) {
-    this.change({ overrides: replaced(this.overrides, path, value) });
+  /** Sets a field of the chosen result, or removes it. A list replaces that of the preset as a whole. */
+  set([name, ...rest], value) {
+    const isInList = rest.length > 0 && this.contract.fieldAt([name]).isRepeated;
+    const path = isInList ? [name] : [name, ...rest];
+    const whole = isInList ? replaced(this.effective[name] ?? [], rest, value) : value;
+    this.change({ overrides: replaced(this.overrides, path, whole) });
   }
 
   change(values) {
@@ -248,7 +251,7 @@ class Playground {
   /** Begins or ends to edit a point or rectangle on the image. */
   edit(path) {
     const name = path?.join(".");
-    const field = name && this.contract.fields.find((known) => known.name === name);
+    const field = path && this.contract.fieldAt(path);
     const hadFocus = this.overlay?.element.contains(document.activeElement);
     const former = this.editing;
     this.editing = former === name ? undefined : name;
@@ -257,7 +260,7 @@ class Playground {
     if (this.editing) {
       this.stage.setZoom("fit");
       const kind = this.contract.shape(field);
-      this.overlay = new Overlay(kind, this.toFractions(valueAt(this.effective, path), kind), {
+      this.overlay = new Overlay(kind, name === "crop" ? "Crop" : "Region", this.toFractions(valueAt(this.effective, path), kind), {
         onchange: (value) => this.set(path, this.fromFractions(value, kind)),
       });
       this.refreshSource();
@@ -306,6 +309,9 @@ class Playground {
 
   update() {
     const { contract, variant } = this;
+    const edited = this.editing?.split(".") ?? [];
+    // The result that is chosen now may lack the element.
+    if (edited.length > 1 && valueAt(this.effective, edited.slice(0, -1)) === undefined) return this.edit(undefined);
     address(this.state);
     $("preset").value = variant.preset;
     $("preset-note").textContent = contract.presets.find((preset) => preset.name === variant.preset)?.description ?? "";
@@ -408,7 +414,7 @@ class Playground {
   showEditing() {
     const panes = this.stage.arrange(2, false);
     const shown = this.shownOf(this.variant);
-    if (this.source) panes[0].show([this.source.canvas], this.source.canvas, this.overlay.kind === "rect" ? "drag to crop" : "drag to focus");
+    if (this.source) panes[0].show([this.source.canvas], this.source.canvas, this.overlay.kind === "rect" ? this.editing === "crop" ? "drag to crop" : "drag the region" : "drag to focus");
     this.showWeight();
     if (this.overlay.element.parentElement !== panes[0].sheet) panes[0].sheet.append(this.overlay.element);
     const badge = this.variant.error ? "no result" : shown?.isPreview ? "preview" : "result";

@@ -42,6 +42,12 @@ export class Contract {
   fieldsOf(message) { return this.messages[message] ?? []; }
   option(path) { return this.options[path.join(".")]; }
 
+  /** The field at a path, in which numbers are places in lists. */
+  fieldAt(path) {
+    return path.filter((name) => !/^\d+$/.test(name)).reduce(
+      (field, name) => (field ? this.fieldsOf(field.typeName) : this.fields).find((known) => known.name === name), undefined);
+  }
+
   preset(name) { return this.presets.find((preset) => preset.name === name)?.configuration ?? {}; }
 
   /** The groups with their fields. A message of options is a group of its own. */
@@ -69,7 +75,7 @@ export class Contract {
     if (field.type !== "message") return field.isRepeated ? "json" : field.type;
     const names = new Set(this.fieldsOf(field.typeName).map((inner) => inner.name));
     const has = (...wanted) => wanted.every((name) => names.has(name));
-    if (field.isRepeated) return has("name", "intensity", "parameters") ? "filters" : "json";
+    if (field.isRepeated) return has("name", "intensity", "parameters") ? "filters" : "list";
     if (has("red", "green", "blue")) return "color";
     if (has("x", "y", "width", "height")) return "rect";
     if (has("x", "y")) return "point";
@@ -150,12 +156,13 @@ const isRecord = (value) => value !== null && typeof value === "object" && !Arra
 /** The value at a path; undefined if it is not set. */
 export const valueAt = (record, path) => path.reduce((value, name) => value?.[name], record);
 
-/** A copy of a record with the value at a path replaced, or removed if it is undefined. */
+/** A copy of a record or a list with the value at a path replaced, or removed from its record if it is undefined. */
 export function replaced(record, [name, ...rest], value) {
-  const copy = { ...record };
+  const copy = Array.isArray(record) ? [...record] : { ...record };
   const inner = rest.length > 0 ? replaced(copy[name] ?? {}, rest, value) : value;
   const isEmpty = rest.length > 0 && Object.keys(inner).length === 0;
-  if (inner === undefined || isEmpty) delete copy[name];
+  if (Array.isArray(copy)) copy[name] = inner ?? {};
+  else if (inner === undefined || isEmpty) delete copy[name];
   else copy[name] = inner;
   return copy;
 }

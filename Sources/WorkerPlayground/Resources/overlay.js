@@ -1,4 +1,4 @@
-// Editing a crop or a focus point on the image itself.
+// Editing a crop, a region or a focus point on the image itself.
 
 import { h } from "/dom.js";
 
@@ -7,7 +7,7 @@ const rounded = (value) => Number(value.toFixed(4));
 
 /** What lies on the sheet of a pane. Values are fractions of the image: {x, y} or {x, y, width, height}. */
 export class Overlay {
-  constructor(kind, value, { onchange }) {
+  constructor(kind, name, value, { onchange }) {
     this.kind = kind;
     this.initial = kind === "point" ? { x: 0.5, y: 0.5 } : { x: 0, y: 0, width: 1, height: 1 };
     this.value = value ?? this.initial;
@@ -15,7 +15,7 @@ export class Overlay {
     this.mark = h("div", {
       class: kind === "point" ? "focus" : "crop", tabindex: 0, role: "application",
       "aria-label": kind === "point"
-        ? "Focus point: move it with the arrow keys" : "Crop: move it with the arrow keys, resize it with Shift",
+        ? "Focus point: move it with the arrow keys" : `${name}: move it with the arrow keys, resize it with Shift`,
       "aria-roledescription": kind === "point" ? "point" : "rectangle",
     });
     if (kind === "rect") {
