@@ -177,8 +177,8 @@ let targets: [Target] = [
   .target(
     name: "WorkerService",
     dependencies: [
-      "WorkerProtocol", "ProtobufWire", "Admission", "ResultCache", "ImagePipeline", "Fields", "WorkThreads",
-      "WorkerIsolation", asyncAlgorithms, grpcCore, grpcProtobuf, metrics, swiftProtobuf, tracing, yams,
+      "WorkerProtocol", "ProtobufWire", "Admission", "ResultCache", "ImagePipeline", "Fields", "WorkThreads", "LibC",
+      "WorkerIsolation", asyncAlgorithms, grpcCore, grpcProtobuf, metrics, swiftProtobuf, system, tracing, yams,
     ],
     swiftSettings: strictSwift),
   // The listener, identities, health, reflection, and what is recorded of each call.

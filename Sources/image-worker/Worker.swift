@@ -58,6 +58,7 @@ struct Worker: Service {
       isTraced: { $0.isTraced }, deadline: { $0.callDeadline }, callers: security.callers,
       callerName: { $0.callerName }, metrics: metrics)
     load = settings.reportsLoad ? Self.meter(of: &environment, threadCount: settings.threadCount) : nil
+    environment.takesSharedMemory = settings.takesSharedMemory
     if settings.servesInference { environment.keep = { ServiceContext.current?.callLifetime?.keep($0) } }
     self.environment = environment
     let methods =

@@ -1,9 +1,13 @@
 """Raw results over gRPC against Pillow and NumPy, and the arrays of the Python client."""
 
 import asyncio
+import fcntl
 import io
+import os
+import signal
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import grpc
@@ -15,6 +19,7 @@ from PIL import Image
 sys.path.insert(0, str(Path(__file__).parent.parent.parent / "clients/python/src"))
 
 import image_worker  # noqa: E402
+from image_worker._generated import image_worker_pb2 as wire  # noqa: E402
 
 KERNELS = ["LANCZOS3", "BICUBIC", "BILINEAR", "BOX", "NEAREST"]
 # With one and with several components, as planes and interleaved, larger and smaller than the results.
@@ -237,3 +242,89 @@ def test_a_preset_can_be_a_tensor(tmp_path):
     preset = next(preset for preset in listed.presets if preset.name == "classifier")
     assert list(preset.configuration.tensor.mean) == [0.5, 0.4, 0.3]
     assert worker.stop() == 0
+
+
+@pytest.fixture(scope="module", params=["none", pytest.param("process", marks=built_in("isolation"))])
+def sharing(request):
+    worker = Worker("--shared-memory", "--isolation", request.param)
+    yield worker
+    assert worker.stop() == 0
+
+
+def test_shared_memory_has_what_is_sent_otherwise(sharing):
+    photos = [fixture_bytes(name) for name in PHOTOS] * 3
+    options = {"width": 224, "height": 224, "dtype": "float16", "batch_size": 8}
+    with image_worker.Client(sharing.address) as client:
+        single = {"width": 64, "height": 48, "mode": "fit"}
+        assert (client.tensor(photos[0], **single) == client.tensor(photos[0], shared_memory=True, **single)).all()
+        sent = list(client.tensors([*photos, b"no image"], **options))
+        shared = list(client.tensors([*photos, b"no image"], shared_memory=True, **options))
+    assert [batch.array.shape for batch in shared] == [batch.array.shape for batch in sent]
+    for one, other in zip(sent, shared):
+        assert (one.array == other.array).all() and one.contents == other.contents
+    assert shared[-1].errors[-1].code is grpc.StatusCode.UNIMPLEMENTED and not shared[-1].array[-1].any()
+    assert not [name for name in os.listdir("/dev/shm") if name.startswith(f"image-worker.{os.getpid()}-")]
+
+
+def test_a_lease_on_a_segment_holds_no_thread(sharing):
+    """Without O_NONBLOCK, opening the file would wait for its owner, for 45 seconds."""
+    path, size, token = Path("/dev/shm", f"image-worker.{os.getpid()}-leased"), 1 << 20, bytes(range(32))
+    path.write_bytes(token + bytes(size - len(token)))
+    path.chmod(0o600)
+    file = os.open(path, os.O_RDWR)
+    former = signal.signal(signal.SIGIO, signal.SIG_IGN)
+    try:
+        fcntl.fcntl(file, fcntl.F_SETLEASE, fcntl.F_WRLCK)
+        place = wire.SharedMemory(name=path.name, offset=4096, max_bytes=size - 4096, token=token)
+        request = wire.ProcessImageRequest(
+            image=fixture_bytes("photo-420.jpg"), configuration=wire.ProcessingConfiguration(max_width=77), shared_memory=place)
+        process = grpc.insecure_channel(sharing.address).unary_stream(
+            "/imageworker.v1.ImageWorkerService/ProcessImage", wire.ProcessImageRequest.SerializeToString,
+            wire.ProcessImageResponse.FromString)
+        with pytest.raises(grpc.RpcError) as caught:
+            list(process(request, timeout=40))
+        assert caught.value.code() is grpc.StatusCode.INVALID_ARGUMENT, caught.value
+    finally:
+        os.close(file)
+        signal.signal(signal.SIGIO, former)
+        path.unlink()
+
+
+def test_a_client_that_shortens_its_memory_meanwhile_costs_its_own_result(sharing):
+    """Images of other clients go on, and the worker lives."""
+    image, stop = fixture_bytes("photo-420.jpg"), threading.Event()
+    name = f"image-worker.{os.getpid()}-shortened"
+    path, size, token = Path("/dev/shm", name), 1 << 20, bytes(range(32))
+
+    def change():
+        while not stop.is_set():
+            with open(path, "r+b") as file:
+                os.posix_fallocate(file.fileno(), 0, size)
+                file.write(token)
+                file.truncate(4096 if stop.wait(0.001) else 100)
+
+    path.touch(0o600)
+    changing = threading.Thread(target=change)
+    changing.start()
+    try:
+        channel = grpc.insecure_channel(sharing.address)
+        process = channel.unary_stream(
+            "/imageworker.v1.ImageWorkerService/ProcessImage", wire.ProcessImageRequest.SerializeToString,
+            wire.ProcessImageResponse.FromString)
+        outcomes = set()
+        for width in range(100, 300):
+            place = wire.SharedMemory(name=name, offset=4096, max_bytes=size - 4096, token=token)
+            configuration = wire.ProcessingConfiguration(max_width=width, always_encode=True)
+            request = wire.ProcessImageRequest(image=image, configuration=configuration, shared_memory=place)
+            try:
+                outcomes.add([part.WhichOneof("part") for part in process(request)][-1])
+            except grpc.RpcError as error:
+                assert error.code() is grpc.StatusCode.INVALID_ARGUMENT, error.details()
+                outcomes.add("error")
+        assert "error" in outcomes
+    finally:
+        stop.set()
+        changing.join()
+        path.unlink()
+    with image_worker.Client(sharing.address) as client:
+        assert client.process(image, max_width=50).width == 50

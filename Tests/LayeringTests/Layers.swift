@@ -45,11 +45,11 @@ extension Layer {
       name: "WorkerService",
       modules: [
         "WorkerProtocol", "ProtobufWire", "Admission", "ResultCache", "ImagePipeline", "Fields", "WorkThreads",
-        "WorkerIsolation",
+        "WorkerIsolation", "LibC",
       ],
       foreign: grpc.union([
-        "AsyncAlgorithms", "CoreMetrics", "FoundationEssentials", "ServiceContextModule", "Synchronization", "Tracing",
-        "Yams",
+        "AsyncAlgorithms", "CoreMetrics", "FoundationEssentials", "ServiceContextModule", "Synchronization",
+        "SystemPackage", "Tracing", "Yams",
       ]),
       // Received images, and auxiliary ones, are lent and hashed where they lie.
       maxPointerLineCount: 10),
@@ -138,6 +138,8 @@ let boundedNumbers: [String: Set<String>] = [
   // Those of this process.
   "WorkerService/Wire/WireError.swift": ["retryInfo"],
   "WorkerService/Wire/Wire+Results.swift": ["timings"],
+  // Their sum is checked for overflow.
+  "WorkerService/Wire/Wire+SharedMemory.swift": ["offset", "maxBytes"],
   // Not waited for beyond the timeout.
   "WorkerTelemetry/Export/OTLPRetry.swift": ["retryInfo"],
   "WorkerTelemetry/Telemetry+Pipelines.swift": ["rejectedSpans", "rejectedDataPoints", "rejectedLogRecords"],

@@ -20,18 +20,21 @@ func withWorker(
   limits: WorkerLimits = WorkerLimits(), memoryLimit: Int = 256 << 20, drain: DrainState = DrainState(),
   takesOnlyPresets: Bool = false, cache: ResultCache? = nil, tracer: any Tracer = NoOpTracer(),
   metrics: any MetricsFactory = NOOPMetricsHandler.instance, helpers: HelperPool? = nil,
+  takesSharedMemory: Bool = false,
   _ body: (Client, WorkerEnvironment) async throws -> Void
 ) async throws {
-  let environment = WorkerEnvironment(
+  var environment = WorkerEnvironment(
     limits: limits, takesOnlyPresets: takesOnlyPresets, cache: cache, memoryLimit: memoryLimit, threadCount: 2,
     helpers: helpers, drain: drain, tracer: tracer, traceID: { $0.traceID }, metrics: metrics)
+  environment.takesSharedMemory = takesSharedMemory
+  let (service, served) = (ImageWorkerService(environment: environment), environment)
   let transport = InProcessTransport()
   try await withGRPCServer(
-    transport: transport.server, services: [ImageWorkerService(environment: environment)],
+    transport: transport.server, services: [service],
     interceptors: [TracingInterceptor(tracer: tracer)]
   ) { _ in
     try await withGRPCClient(transport: transport.client) { client in
-      try await body(Client(wrapping: client), environment)
+      try await body(Client(wrapping: client), served)
     }
   }
 }

@@ -1007,11 +1007,21 @@ public nonisolated struct Imageworker_V1_ProcessImageRequest: Sendable {
 
   public var auxiliaryImages: [Imageworker_V1_AuxiliaryImage] = []
 
+  public var sharedMemory: Imageworker_V1_SharedMemory {
+    get {_sharedMemory ?? Imageworker_V1_SharedMemory()}
+    set {_sharedMemory = newValue}
+  }
+  /// Returns true if `sharedMemory` has been explicitly set.
+  public var hasSharedMemory: Bool {self._sharedMemory != nil}
+  /// Clears the value of `sharedMemory`. Subsequent reads from it will return its default value.
+  public mutating func clearSharedMemory() {self._sharedMemory = nil}
+
   public var unknownFields = SwiftProtobuf.UnknownStorage()
 
   public init() {}
 
   fileprivate var _configuration: Imageworker_V1_ProcessingConfiguration? = nil
+  fileprivate var _sharedMemory: Imageworker_V1_SharedMemory? = nil
 }
 
 public nonisolated struct Imageworker_V1_AuxiliaryImage: Sendable {
@@ -1046,11 +1056,39 @@ public nonisolated struct Imageworker_V1_Rendition: Sendable {
   /// Clears the value of `configuration`. Subsequent reads from it will return its default value.
   public mutating func clearConfiguration() {self._configuration = nil}
 
+  public var sharedMemory: Imageworker_V1_SharedMemory {
+    get {_sharedMemory ?? Imageworker_V1_SharedMemory()}
+    set {_sharedMemory = newValue}
+  }
+  /// Returns true if `sharedMemory` has been explicitly set.
+  public var hasSharedMemory: Bool {self._sharedMemory != nil}
+  /// Clears the value of `sharedMemory`. Subsequent reads from it will return its default value.
+  public mutating func clearSharedMemory() {self._sharedMemory = nil}
+
   public var unknownFields = SwiftProtobuf.UnknownStorage()
 
   public init() {}
 
   fileprivate var _configuration: Imageworker_V1_ProcessingConfiguration? = nil
+  fileprivate var _sharedMemory: Imageworker_V1_SharedMemory? = nil
+}
+
+public nonisolated struct Imageworker_V1_SharedMemory: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  public var name: String = String()
+
+  public var offset: UInt64 = 0
+
+  public var maxBytes: UInt64 = 0
+
+  public var token: Data = Data()
+
+  public var unknownFields = SwiftProtobuf.UnknownStorage()
+
+  public init() {}
 }
 
 public nonisolated struct Imageworker_V1_ProcessImageResponse: Sendable {
@@ -1180,11 +1218,21 @@ public nonisolated struct Imageworker_V1_BatchItemStart: Sendable {
 
   public var auxiliaryImages: [Imageworker_V1_AuxiliaryImage] = []
 
+  public var sharedMemory: Imageworker_V1_SharedMemory {
+    get {_sharedMemory ?? Imageworker_V1_SharedMemory()}
+    set {_sharedMemory = newValue}
+  }
+  /// Returns true if `sharedMemory` has been explicitly set.
+  public var hasSharedMemory: Bool {self._sharedMemory != nil}
+  /// Clears the value of `sharedMemory`. Subsequent reads from it will return its default value.
+  public mutating func clearSharedMemory() {self._sharedMemory = nil}
+
   public var unknownFields = SwiftProtobuf.UnknownStorage()
 
   public init() {}
 
   fileprivate var _configuration: Imageworker_V1_ProcessingConfiguration? = nil
+  fileprivate var _sharedMemory: Imageworker_V1_SharedMemory? = nil
 }
 
 public nonisolated struct Imageworker_V1_BatchItemEnd: Sendable {
@@ -3051,7 +3099,7 @@ nonisolated extension Imageworker_V1_WarningCode: SwiftProtobuf._ProtoNameProvid
 
 nonisolated extension Imageworker_V1_ProcessImageRequest: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   public static let protoMessageName: String = _protobuf_package + ".ProcessImageRequest"
-  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}image\0\u{1}preset\0\u{1}configuration\0\u{1}renditions\0\u{1}preview\0\u{3}auxiliary_images\0")
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}image\0\u{1}preset\0\u{1}configuration\0\u{1}renditions\0\u{1}preview\0\u{3}auxiliary_images\0\u{3}shared_memory\0")
 
   public mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -3065,6 +3113,7 @@ nonisolated extension Imageworker_V1_ProcessImageRequest: SwiftProtobuf.Message,
       case 4: try { try decoder.decodeRepeatedMessageField(value: &self.renditions) }()
       case 5: try { try decoder.decodeSingularBoolField(value: &self.preview) }()
       case 6: try { try decoder.decodeRepeatedMessageField(value: &self.auxiliaryImages) }()
+      case 7: try { try decoder.decodeSingularMessageField(value: &self._sharedMemory) }()
       default: break
       }
     }
@@ -3093,6 +3142,9 @@ nonisolated extension Imageworker_V1_ProcessImageRequest: SwiftProtobuf.Message,
     if !self.auxiliaryImages.isEmpty {
       try visitor.visitRepeatedMessageField(value: self.auxiliaryImages, fieldNumber: 6)
     }
+    try { if let v = self._sharedMemory {
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 7)
+    } }()
     try unknownFields.traverse(visitor: &visitor)
   }
 
@@ -3103,6 +3155,7 @@ nonisolated extension Imageworker_V1_ProcessImageRequest: SwiftProtobuf.Message,
     if lhs.renditions != rhs.renditions {return false}
     if lhs.preview != rhs.preview {return false}
     if lhs.auxiliaryImages != rhs.auxiliaryImages {return false}
+    if lhs._sharedMemory != rhs._sharedMemory {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
@@ -3145,7 +3198,7 @@ nonisolated extension Imageworker_V1_AuxiliaryImage: SwiftProtobuf.Message, Swif
 
 nonisolated extension Imageworker_V1_Rendition: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   public static let protoMessageName: String = _protobuf_package + ".Rendition"
-  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}rendition_id\0\u{1}preset\0\u{1}configuration\0")
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}rendition_id\0\u{1}preset\0\u{1}configuration\0\u{3}shared_memory\0")
 
   public mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -3156,6 +3209,7 @@ nonisolated extension Imageworker_V1_Rendition: SwiftProtobuf.Message, SwiftProt
       case 1: try { try decoder.decodeSingularStringField(value: &self.renditionID) }()
       case 2: try { try decoder.decodeSingularStringField(value: &self.preset) }()
       case 3: try { try decoder.decodeSingularMessageField(value: &self._configuration) }()
+      case 4: try { try decoder.decodeSingularMessageField(value: &self._sharedMemory) }()
       default: break
       }
     }
@@ -3175,6 +3229,9 @@ nonisolated extension Imageworker_V1_Rendition: SwiftProtobuf.Message, SwiftProt
     try { if let v = self._configuration {
       try visitor.visitSingularMessageField(value: v, fieldNumber: 3)
     } }()
+    try { if let v = self._sharedMemory {
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 4)
+    } }()
     try unknownFields.traverse(visitor: &visitor)
   }
 
@@ -3182,6 +3239,52 @@ nonisolated extension Imageworker_V1_Rendition: SwiftProtobuf.Message, SwiftProt
     if lhs.renditionID != rhs.renditionID {return false}
     if lhs.preset != rhs.preset {return false}
     if lhs._configuration != rhs._configuration {return false}
+    if lhs._sharedMemory != rhs._sharedMemory {return false}
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension Imageworker_V1_SharedMemory: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  public static let protoMessageName: String = _protobuf_package + ".SharedMemory"
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}name\0\u{1}offset\0\u{3}max_bytes\0\u{1}token\0")
+
+  public mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeSingularStringField(value: &self.name) }()
+      case 2: try { try decoder.decodeSingularUInt64Field(value: &self.offset) }()
+      case 3: try { try decoder.decodeSingularUInt64Field(value: &self.maxBytes) }()
+      case 4: try { try decoder.decodeSingularBytesField(value: &self.token) }()
+      default: break
+      }
+    }
+  }
+
+  public func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    if !self.name.isEmpty {
+      try visitor.visitSingularStringField(value: self.name, fieldNumber: 1)
+    }
+    if self.offset != 0 {
+      try visitor.visitSingularUInt64Field(value: self.offset, fieldNumber: 2)
+    }
+    if self.maxBytes != 0 {
+      try visitor.visitSingularUInt64Field(value: self.maxBytes, fieldNumber: 3)
+    }
+    if !self.token.isEmpty {
+      try visitor.visitSingularBytesField(value: self.token, fieldNumber: 4)
+    }
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  public static func ==(lhs: Imageworker_V1_SharedMemory, rhs: Imageworker_V1_SharedMemory) -> Bool {
+    if lhs.name != rhs.name {return false}
+    if lhs.offset != rhs.offset {return false}
+    if lhs.maxBytes != rhs.maxBytes {return false}
+    if lhs.token != rhs.token {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
@@ -3379,7 +3482,7 @@ nonisolated extension Imageworker_V1_BatchProcessRequest: SwiftProtobuf.Message,
 
 nonisolated extension Imageworker_V1_BatchItemStart: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   public static let protoMessageName: String = _protobuf_package + ".BatchItemStart"
-  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}preset\0\u{1}configuration\0\u{1}image\0\u{1}renditions\0\u{1}preview\0\u{3}preview_key\0\u{3}auxiliary_images\0")
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}preset\0\u{1}configuration\0\u{1}image\0\u{1}renditions\0\u{1}preview\0\u{3}preview_key\0\u{3}auxiliary_images\0\u{3}shared_memory\0")
 
   public mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -3394,6 +3497,7 @@ nonisolated extension Imageworker_V1_BatchItemStart: SwiftProtobuf.Message, Swif
       case 5: try { try decoder.decodeSingularBoolField(value: &self.preview) }()
       case 6: try { try decoder.decodeSingularStringField(value: &self.previewKey) }()
       case 7: try { try decoder.decodeRepeatedMessageField(value: &self.auxiliaryImages) }()
+      case 8: try { try decoder.decodeSingularMessageField(value: &self._sharedMemory) }()
       default: break
       }
     }
@@ -3425,6 +3529,9 @@ nonisolated extension Imageworker_V1_BatchItemStart: SwiftProtobuf.Message, Swif
     if !self.auxiliaryImages.isEmpty {
       try visitor.visitRepeatedMessageField(value: self.auxiliaryImages, fieldNumber: 7)
     }
+    try { if let v = self._sharedMemory {
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 8)
+    } }()
     try unknownFields.traverse(visitor: &visitor)
   }
 
@@ -3436,6 +3543,7 @@ nonisolated extension Imageworker_V1_BatchItemStart: SwiftProtobuf.Message, Swif
     if lhs.preview != rhs.preview {return false}
     if lhs.previewKey != rhs.previewKey {return false}
     if lhs.auxiliaryImages != rhs.auxiliaryImages {return false}
+    if lhs._sharedMemory != rhs._sharedMemory {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }

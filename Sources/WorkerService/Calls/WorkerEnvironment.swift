@@ -15,6 +15,8 @@ package struct WorkerEnvironment: Sendable {
   package let overlays: OverlayStore
   /// Whether requests may only name a preset and not override its fields.
   package let takesOnlyPresets: Bool
+  /// Whether results may be written into the shared memory of clients.
+  package var takesSharedMemory = false
   /// The cache of results; `nil` if results are not cached.
   package let cache: ResultCache?
   /// The memory budget shared by all images.

@@ -136,8 +136,9 @@ final class JobCache {
   ///
   /// Jobs that wait for them receive the error if the image caused it; otherwise one of them starts over.
   func fail(_ error: any Error) {
+    let isOfReceiver = missing.contains { $0.memory?.failure != nil }
     for entry in sink.entries.values {
-      if let error = error as? PipelineError, error.isOfTheImage { entry.collector.fail(error) }
+      if let error = error as? PipelineError, error.isOfTheImage, !isOfReceiver { entry.collector.fail(error) }
       entry.collector.giveUp()
     }
   }

@@ -9,6 +9,8 @@ struct Rendition: Sendable {
   let configuration: ProcessingConfiguration
   /// The images that the overlays of the configuration name.
   let auxiliary: AuxiliaryImages
+  /// Where the result is written; `nil` if it is sent.
+  private(set) var memory: SharedMemory?
   /// Whether a preview is sent before this rendition.
   var isPreviewed = false
   /// Whether this is the preview of a result instead of the result itself.
@@ -18,19 +20,21 @@ struct Rendition: Sendable {
   var preview: Rendition? {
     guard isPreviewed else { return nil }
     var preview = self
-    (preview.isPreviewed, preview.isPreview) = (false, true)
+    (preview.isPreviewed, preview.isPreview, preview.memory) = (false, true, nil)
     return preview
   }
 
   /// - `auxiliary`: the images that overlays can name.
+  /// - `memory`: where the result is written.
   init(
     index: Int?, id: String, configuration: ProcessingConfiguration, auxiliary: AuxiliaryImages = AuxiliaryImages(),
-    isPreviewed: Bool = false
+    memory: SharedMemory? = nil, isPreviewed: Bool = false
   ) {
     self.index = index
     self.id = id
     self.configuration = configuration
     self.auxiliary = configuration.overlays == nil ? AuxiliaryImages() : auxiliary.used(by: configuration)
+    self.memory = memory
     self.isPreviewed = isPreviewed
   }
 

@@ -36,9 +36,11 @@ extension WorkerEnvironment {
     guard !request.renditions.isEmpty else {
       let configuration = try configuration(
         preset: request.preset, overrides: request.configuration, hasAuxiliaryImages: hasAuxiliaryImages)
+      let memory = request.hasSharedMemory ? try sharedMemory(request.sharedMemory) : nil
       return [
         Rendition(
-          index: nil, id: "", configuration: configuration, auxiliary: auxiliary, isPreviewed: request.preview)
+          index: nil, id: "", configuration: configuration, auxiliary: auxiliary, memory: memory,
+          isPreviewed: request.preview)
       ]
     }
     guard !request.preview else {
@@ -47,8 +49,11 @@ extension WorkerEnvironment {
         field: "preview",
         of: .request)
     }
-    for (field, isSet) in [("preset", !request.preset.isEmpty), ("configuration", request.hasConfiguration)] where isSet
-    {
+    let others = [
+      ("preset", !request.preset.isEmpty), ("configuration", request.hasConfiguration),
+      ("shared_memory", request.hasSharedMemory),
+    ]
+    for (field, isSet) in others where isSet {
       throw PipelineError(
         .invalidField, "\(field) cannot be combined with renditions; set it in each rendition", field: field,
         of: .request)
@@ -67,7 +72,7 @@ extension WorkerEnvironment {
           index: index, id: wire.renditionID,
           configuration: try configuration(
             preset: wire.preset, overrides: wire.configuration, hasAuxiliaryImages: hasAuxiliaryImages),
-          auxiliary: auxiliary)
+          auxiliary: auxiliary, memory: wire.hasSharedMemory ? try sharedMemory(wire.sharedMemory) : nil)
       } catch { throw RenditionError(index: index, error: error) }
     }
   }
@@ -82,6 +87,8 @@ protocol ResultRequest {
   var preview: Bool { get }
   var image: Data { get }
   var auxiliaryImages: [Imageworker_V1_AuxiliaryImage] { get }
+  var sharedMemory: Imageworker_V1_SharedMemory { get }
+  var hasSharedMemory: Bool { get }
 }
 
 extension Imageworker_V1_ProcessImageRequest: ResultRequest {}

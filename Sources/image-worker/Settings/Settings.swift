@@ -24,6 +24,8 @@ struct Settings {
   var reportsLoad: Bool
   /// Whether presets with tensor options are served as models of the Open Inference Protocol.
   var servesInference: Bool
+  /// Whether results may be written into the shared memory of clients.
+  var takesSharedMemory: Bool
   var security: SecuritySettings
   var threadCount: Int
   var memoryLimit: Int
@@ -115,6 +117,8 @@ struct Settings {
       "kserve",
       "Serve the presets with tensor options as models of the Open Inference Protocol (KServe v2), for clients such as "
         + "Triton's.")
+    takesSharedMemory = try source.flag(
+      "sharedMemory", "Write results into shared memory that clients on this host have created, if they ask for it.")
     security = try SecuritySettings(&source)
     threadCount =
       try source.optionalInteger(

@@ -1,5 +1,6 @@
 """Arrays, from a worker that only pretends to have decoded images."""
 
+import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -121,6 +122,66 @@ def test_an_error_of_an_image_is_raised_where_it_is_asked_for() -> None:
         [batch] = client.tensors([b"1", b"bad"], width=4, height=2, dtype="uint8")
         with pytest.raises(InvalidRequestError, match="it is bad"):
             batch.unwrap()
+
+
+class WritingWorker(TensorWorker):
+    """Writes arrays into shared memory, as the worker does; "half" fails after half of its bytes."""
+
+    holds = False
+
+    def _batch(self, requests: Iterator[wire.BatchProcessRequest], context: Any) -> Iterator[wire.BatchProcessResponse]:
+        for request in requests:
+            self._note(request, context)
+            place = request.start.shared_memory
+            is_half = request.start.image == b"half"
+            number = wire.BatchProcessRequest(item_id=request.item_id)
+            number.start.image = b"7" if is_half else request.start.image
+            with open(f"/dev/shm/{place.name}", "r+b") as file:
+                assert file.read(len(place.token)) == place.token and os.fstat(file.fileno()).st_mode & 0o777 == 0o600
+                for response in answer(number):
+                    if response.WhichOneof("part") != "chunk":
+                        if not is_half:
+                            yield response
+                        continue
+                    file.seek(place.offset)
+                    file.write(response.chunk[:12] if is_half else response.chunk)
+                    assert len(response.chunk) == place.max_bytes
+            if is_half:
+                yield wire.BatchProcessResponse(item_id=request.item_id, error={"code": 3, "message": "it is bad"})
+
+
+def segments() -> list[str]:
+    return [name for name in os.listdir("/dev/shm") if name.startswith(f"image-worker.{os.getpid()}-")]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the worker writes shared memory on Linux alone")
+def test_arrays_in_shared_memory_are_written_in_place() -> None:
+    with WritingWorker() as worker, Client(worker.address) as client:
+        images = [b"half" if number == 3 else b"%d" % number for number in range(10)]
+        batches = list(client.tensors(images, batch_size=4, width=4, height=2, dtype="uint8", shared_memory=True))
+        assert [len(batch) for batch in batches] == [4, 4, 2] and segments() == []
+        for batch in batches:
+            assert batch.array.shape == (len(batch), 3, 2, 4) and batch.array.ctypes.data % 64 == 0
+            for index, row in enumerate(batch.array):
+                number = batch.start + index
+                assert (batch.errors[index] is None) == (number != 3)
+                assert (row == (0 if number == 3 else number)).all()
+        assert all(request.start.HasField("shared_memory") for request in worker.requests)
+        with pytest.raises(InvalidRequestError, match="it is bad"):
+            list(client.tensors([b"half"], width=4, height=2, dtype="uint8", shared_memory=True, errors="raise"))
+        with pytest.raises(ValueError, match="shared_memory does not work with errors='skip'"):
+            list(client.tensors([b"1"], width=4, height=2, shared_memory=True, errors="skip"))
+        with pytest.raises(TypeError, match="need width and height"):
+            client.tensor(b"1", shared_memory=True)
+    assert segments() == []
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the worker writes shared memory on Linux alone")
+def test_results_that_are_sent_in_spite_of_shared_memory_are_taken() -> None:
+    with TensorWorker() as worker, Client(worker.address) as client:
+        [batch] = client.tensors([b"1", b"2"], width=4, height=2, dtype="uint8", shared_memory=True)
+        assert (batch.array[0] == 1).all() and (batch.array[1] == 2).all()
+    assert segments() == []
 
 
 def test_numpy_is_optional() -> None:

@@ -42,6 +42,8 @@ class Item(Generic[Key]):
     image: Source
     preset: str | None = None
     fields: Mapping[str, object] = field(default_factory=dict)
+    #: Shared memory of this host that the worker writes the result into, which then has no data.
+    memory: wire.SharedMemory | None = None
 
 
 @dataclass(frozen=True)
@@ -158,7 +160,8 @@ class Batch(Generic[Key]):
                 fields = configuration({**self._fields, **item.fields})
                 preset = self._preset if item.preset is None else item.preset
                 start = wire.BatchItemStart(
-                    preset=preset, configuration=fields, auxiliary_images=self._auxiliary_images)
+                    preset=preset, configuration=fields, auxiliary_images=self._auxiliary_images,
+                    shared_memory=item.memory)
                 upload = await Upload.create(item.image)
             except (TypeError, ValueError, OverflowError) as error:
                 kind = next(kind for kind in (TypeError, ValueError, OverflowError) if isinstance(error, kind))

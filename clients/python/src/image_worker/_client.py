@@ -21,7 +21,7 @@ from ._requests import Overlay, auxiliary_images as auxiliary_images_of, configu
 from ._results import Collector, Intake, Part, Result
 from ._sources import CHUNK_BYTES, WHOLE_BYTES, Reader, Source, SourceError, Upload
 from ._stall import StallTimer
-from ._tensors import Stack, TensorBatch, TensorOptions, TensorsOptions, array_of, shape_of, tensor_fields
+from ._tensors import SharedRows, Stack, TensorBatch, TensorOptions, TensorsOptions, array_of, shape_of, tensor_fields
 from ._workers import Worker, Workers, image_key
 
 if TYPE_CHECKING:
@@ -74,12 +74,7 @@ class AsyncClient:
         auxiliary_images: Mapping[str, Overlay] = {}, **fields: Unpack[Fields],
     ) -> Result:
         """Processes one image, as `Client.process` describes. Raises `ImageWorkerError`."""
-        async with aclosing(self._parts(image, preset, timeout, configuration(fields), (), auxiliary_images)) as parts:
-            collector = Collector()
-            async for part in parts:
-                if (result := collector.add(part)) is not None:
-                    return _unwrap(result)
-        raise lost("the stream ended before the result")
+        return await self._result(image, preset, timeout, fields, auxiliary_images)
 
     async def stream(
         self, image: Source, *, preset: str = "", timeout: float | None = 60,
@@ -113,23 +108,40 @@ class AsyncClient:
 
     async def tensor(self, image: Source, **options: Unpack[TensorOptions]) -> NDArray[Any]:
         """Processes one image to an array for a model, as `Client.tensor` describes."""
-        preset, timeout = options.pop("preset", ""), options.pop("timeout", 60)
-        return array_of(await self.process(image, preset=preset, timeout=timeout, **tensor_fields(**options)))
+        preset, timeout, is_shared = options.pop("preset", ""), options.pop("timeout", 60), options.pop("shared_memory", False)
+        fields = tensor_fields(**options)
+        if not is_shared:
+            return array_of(await self._result(image, preset, timeout, fields))
+        # Of each attempt, as the worker of a former one may still write.
+        attempts: list[SharedRows] = []
+
+        def place() -> wire.SharedMemory:
+            attempts.append(SharedRows(1, shape_of(options, fields), options.get("dtype", "float32")))
+            return attempts[-1].place(0)
+
+        shape_of(options, fields)  # which raises what is wrong with the options
+        try:
+            result = await self._result(image, preset, timeout, fields, memory=place)
+            attempts[-1].fill(0, result)
+        finally:
+            for rows in attempts:
+                rows.hide()
+        return attempts[-1].array[0]
 
     async def tensors(
         self, images: Iterable[Source | Item[Any]] | AsyncIterable[Source | Item[Any]], **options: Unpack[TensorsOptions],
     ) -> AsyncGenerator[TensorBatch, None]:
         """Processes many images to arrays of one size, stacked in the order of the images, as `Client.tensors` describes."""
         size, errors, prefetch = options.pop("batch_size", 32), options.pop("errors", "mask"), options.pop("prefetch", 0)
-        preset, timeout = options.pop("preset", ""), options.pop("timeout", 300)
+        preset, timeout, is_shared = options.pop("preset", ""), options.pop("timeout", 300), options.pop("shared_memory", False)
         streams, window = options.pop("streams", None), options.pop("window", 8)
         fields = tensor_fields(**options)
         ahead = max(1, window) * (streams or len(self._workers.all))
-        stack = Stack(size, ahead, shape_of(options, fields), options.get("dtype", "float32"), errors)
+        stack = Stack(size, ahead, shape_of(options, fields), options.get("dtype", "float32"), errors, is_shared)
         results = self.batch(
             stack.numbered(images), preset=preset, timeout=timeout, streams=streams, window=window, **fields)
         async with (
-            aclosing(results), aclosing(stack.batches(results)) as stacked, aclosing(prefetched(stacked, prefetch)) as batches,
+            aclosing(results), aclosing(stack), aclosing(stack.batches(results)) as stacked, aclosing(prefetched(stacked, prefetch)) as batches,
         ):
             async for batch in batches:
                 yield batch
@@ -177,9 +189,22 @@ class AsyncClient:
 
     # One call
 
+    async def _result(
+        self, image: Source, preset: str, timeout: float | None, fields: Mapping[str, object],
+        auxiliary_images: Mapping[str, Overlay] = {}, memory: Callable[[], wire.SharedMemory] | None = None,
+    ) -> Result:
+        parts_ = self._parts(image, preset, timeout, configuration(fields), (), auxiliary_images, memory)
+        async with aclosing(parts_) as parts:
+            collector = Collector()
+            async for part in parts:
+                if (result := collector.add(part)) is not None:
+                    return _unwrap(result)
+        raise lost("the stream ended before the result")
+
     async def _parts(
         self, image: Source, preset: str, timeout: float | None, fields: wire.ProcessingConfiguration | None,
         renditions: Sequence[wire.Rendition] = (), auxiliary_images: Mapping[str, Overlay] = {},
+        memory: Callable[[], wire.SharedMemory] | None = None,
     ) -> AsyncGenerator[Part, None]:
         """The parts of the result, of the first attempt that gives any."""
         retries = _Retries(self._workers, timeout)
@@ -189,6 +214,8 @@ class AsyncClient:
             auxiliary_images=auxiliary_images_of(auxiliary_images))
         while True:
             is_begun = False
+            if memory:
+                start.shared_memory.CopyFrom(memory())
             try:
                 reader = await upload.open()
                 try:
@@ -221,7 +248,8 @@ class AsyncClient:
         call = worker.batch(**options) if not is_whole else worker.process(
             wire.ProcessImageRequest(
                 image=head, preset=start.preset, renditions=start.renditions, auxiliary_images=start.auxiliary_images,
-                configuration=start.configuration if start.HasField("configuration") else None), **options)
+                configuration=start.configuration if start.HasField("configuration") else None,
+                shared_memory=start.shared_memory if start.HasField("shared_memory") else None), **options)
         timer = StallTimer(call, self._workers.retry.stall_after)
         intake = Intake(self._workers.max_result_bytes, [each.rendition_id for each in start.renditions] or [""])
         sender = None if is_whole else asyncio.create_task(_send(call, start, head, reader, timer))

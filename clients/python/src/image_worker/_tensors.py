@@ -13,6 +13,7 @@ from ._batch import BatchResult, Item
 from ._generated import image_worker_pb2 as wire
 from ._generated.fields import Fields
 from ._iteration import iterate
+from ._shared_memory import Segment
 from ._sources import Source
 
 if TYPE_CHECKING:
@@ -52,6 +53,7 @@ class _ArrayOptions(Fields, total=False):
     channels: Channels
     preset: str
     timeout: float | None
+    shared_memory: bool
 
 
 class TensorOptions(_ArrayOptions, total=False):
@@ -137,6 +139,54 @@ def array_of(result: Result) -> NDArray[Any]:
     return array
 
 
+class Rows:
+    """An array whose rows are results."""
+
+    def __init__(self, count: int, shape: tuple[int, ...], dtype: str) -> None:
+        #: The rows along a new first axis; zero at first.
+        self.array: NDArray[Any] = zeros((count, *shape), _dtype(dtype))
+
+    def place(self, index: int) -> wire.SharedMemory | None:
+        """Returns what a request contains for a result that the worker writes into a row; `None` if results are sent."""
+        return None
+
+    def fill(self, index: int, result: Result) -> Box:
+        """Makes a result a row. Raises `ValueError` if it is another array."""
+        info, row = result.report.output.tensor, self.array[index]
+        if tuple(info.shape) != row.shape:
+            raise ValueError(f"the worker sent a tensor of the shape {tuple(info.shape)}, not {row.shape}")
+        self._put(result, info, row)
+        return (info.content.x, info.content.y, info.content.width, info.content.height)
+
+    def hide(self) -> None:
+        """Ends what other processes can do with the array."""
+
+    def _put(self, result: Result, info: wire.TensorInfo, row: Any) -> None:
+        row[...] = _view(result, info)
+
+
+class SharedRows(Rows):
+    """An array in shared memory, whose rows a worker writes."""
+
+    def __init__(self, count: int, shape: tuple[int, ...], dtype: str) -> None:
+        element = _dtype(dtype)
+        self._row_bytes = math.prod(shape) * element.itemsize
+        self._segment = Segment(count * self._row_bytes)
+        self.array = _numpy().frombuffer(self._segment.memory, element).reshape((count, *shape))
+
+    def place(self, index: int) -> wire.SharedMemory:
+        return self._segment.place(index * self._row_bytes, self._row_bytes)
+
+    def hide(self) -> None:
+        self._segment.hide()
+
+    def _put(self, result: Result, info: wire.TensorInfo, row: Any) -> None:
+        if result.data:  # of a worker that does not know shared memory
+            super()._put(result, info, row)
+        elif _TYPES.get(info.element_type) != row.dtype.name or result.report.output_bytes != self._row_bytes:
+            raise ValueError(f"the worker wrote {result.report.output_bytes} bytes of another type than {row.dtype.name}")
+
+
 def zeros(shape: tuple[int, ...], dtype: Any) -> NDArray[Any]:
     """Returns a new array. Its address is a multiple of 64, as JAX copies others."""
     numpy = _numpy()
@@ -190,19 +240,38 @@ class Stack:
     At most `ahead` images more than those of the next batch are taken, so that one slow image does not fill the memory.
     """
 
-    def __init__(self, size: int, ahead: int, shape: tuple[int, ...], dtype: str, policy: Errors = "mask") -> None:
+    def __init__(
+        self, size: int, ahead: int, shape: tuple[int, ...], dtype: str, policy: Errors = "mask", is_shared: bool = False,
+    ) -> None:
         if size < 1:
             raise ValueError(f"batch_size is {size}; it must be at least 1")
         if policy not in get_args(Errors):
             raise ValueError(f"errors is {policy!r}; it must be one of {', '.join(get_args(Errors))}")
-        self._size, self._shape, self._dtype, self._policy = size, shape, _dtype(dtype), policy
+        if is_shared and policy == "skip":
+            raise ValueError("shared_memory does not work with errors='skip', as the worker writes each image into its place")
+        _dtype(dtype)
+        self._size, self._shape, self._dtype, self._policy, self._is_shared = size, shape, dtype, policy, is_shared
         self._room = asyncio.Semaphore(size + ahead)
         self._keys: dict[int, Any] = {}
         self._results: dict[int, BatchResult[int]] = {}
         self._next = 0
         # Of the batch that has begun: the number, key, error and content of each image.
         self._rows: list[tuple[int, Any, Exception | None, Box | None]] = []
-        self._array = zeros((size, *shape), self._dtype)
+        # The arrays of that batch and of later ones, some of whose images have been taken.
+        self._arrays: dict[int, Rows] = {}
+        # Whether a worker may still write into the batch that has begun: for an image that was given up, or sent again.
+        self._is_written = False
+        self._taken = 0
+
+    async def aclose(self) -> None:
+        """Hides the arrays of images that are not waited for any more."""
+        while self._arrays:
+            self._arrays.popitem()[1].hide()
+
+    def _array(self, batch: int) -> Rows:
+        if batch not in self._arrays:
+            self._arrays[batch] = (SharedRows if self._is_shared else Rows)(self._size, self._shape, self._dtype)
+        return self._arrays[batch]
 
     async def numbered(
         self, values: Iterable[Source | Item[Any]] | AsyncIterable[Source | Item[Any]],
@@ -213,7 +282,10 @@ class Stack:
             async for value in source:
                 await self._room.acquire()
                 self._keys[number] = value.key if isinstance(value, Item) else number
-                yield replace(value, key=number) if isinstance(value, Item) else Item(number, value)
+                item = replace(value, key=number) if isinstance(value, Item) else Item(number, value)
+                if self._is_shared:
+                    item = replace(item, memory=self._array(number // self._size).place(number % self._size))
+                yield item
                 number += 1
 
     async def batches(self, results: AsyncGenerator[BatchResult[int], None]) -> AsyncGenerator[TensorBatch, None]:
@@ -235,9 +307,10 @@ class Stack:
         key = self._keys.pop(number)
         if outcome.result is not None:
             try:
-                content = self._copy(outcome.result, self._array[len(self._rows)])
+                content = self._array(self._taken).fill(len(self._rows), outcome.result)
             except ValueError as caught:
                 error = caught
+        self._is_written |= self._is_shared and (error is not None or outcome.attempts > 1)
         if error is not None and self._policy == "raise":
             raise error
         if error is None or self._policy == "mask":
@@ -245,19 +318,22 @@ class Stack:
 
     def _take(self) -> TensorBatch:
         numbers, keys, errors, contents = zip(*self._rows)
-        array, self._array = self._array[:len(self._rows)], zeros(self._array.shape, self._dtype)
+        rows = self._array(self._taken)
+        rows.hide()
+        del self._arrays[self._taken]
+        self._taken += 1
         self._rows = []
+        array = rows.array[:len(numbers)]
+        if self._is_written:
+            copy = zeros(array.shape, array.dtype)
+            for index, error in enumerate(errors):
+                if error is None:
+                    copy[index] = array[index]
+            array, self._is_written = copy, False
         return TensorBatch(array, errors, contents, numbers[0], keys)
 
-    def _copy(self, result: Result, row: Any) -> Box:
-        info = result.report.output.tensor
-        if tuple(info.shape) != self._shape:
-            raise ValueError(f"the worker sent a tensor of the shape {tuple(info.shape)}, not {self._shape}")
-        row[...] = _view(result, info)
-        return (info.content.x, info.content.y, info.content.width, info.content.height)
 
-
-def shape_of(options: TensorsOptions, fields: Mapping[str, Any]) -> tuple[int, ...]:
+def shape_of(options: TensorOptions | TensorsOptions, fields: Mapping[str, Any]) -> tuple[int, ...]:
     """Returns the shape of the arrays of `fields`, which `tensor_fields` made of `options`."""
     width, height = options.get("width"), options.get("height")
     if width is None or height is None:

@@ -298,20 +298,22 @@ WARNING_CODE_COLOR_SPACE_CHANGED: WarningCode
 WARNING_CODE_TRIM_IGNORED: WarningCode
 
 class ProcessImageRequest(_message.Message):
-    __slots__ = ("image", "preset", "configuration", "renditions", "preview", "auxiliary_images")
+    __slots__ = ("image", "preset", "configuration", "renditions", "preview", "auxiliary_images", "shared_memory")
     IMAGE_FIELD_NUMBER: _ClassVar[int]
     PRESET_FIELD_NUMBER: _ClassVar[int]
     CONFIGURATION_FIELD_NUMBER: _ClassVar[int]
     RENDITIONS_FIELD_NUMBER: _ClassVar[int]
     PREVIEW_FIELD_NUMBER: _ClassVar[int]
     AUXILIARY_IMAGES_FIELD_NUMBER: _ClassVar[int]
+    SHARED_MEMORY_FIELD_NUMBER: _ClassVar[int]
     image: bytes
     preset: str
     configuration: ProcessingConfiguration
     renditions: _containers.RepeatedCompositeFieldContainer[Rendition]
     preview: bool
     auxiliary_images: _containers.RepeatedCompositeFieldContainer[AuxiliaryImage]
-    def __init__(self, image: _Optional[bytes] = ..., preset: _Optional[str] = ..., configuration: _Optional[_Union[ProcessingConfiguration, _Mapping]] = ..., renditions: _Optional[_Iterable[_Union[Rendition, _Mapping]]] = ..., preview: bool = ..., auxiliary_images: _Optional[_Iterable[_Union[AuxiliaryImage, _Mapping]]] = ...) -> None: ...
+    shared_memory: SharedMemory
+    def __init__(self, image: _Optional[bytes] = ..., preset: _Optional[str] = ..., configuration: _Optional[_Union[ProcessingConfiguration, _Mapping]] = ..., renditions: _Optional[_Iterable[_Union[Rendition, _Mapping]]] = ..., preview: bool = ..., auxiliary_images: _Optional[_Iterable[_Union[AuxiliaryImage, _Mapping]]] = ..., shared_memory: _Optional[_Union[SharedMemory, _Mapping]] = ...) -> None: ...
 
 class AuxiliaryImage(_message.Message):
     __slots__ = ("name", "image")
@@ -322,14 +324,28 @@ class AuxiliaryImage(_message.Message):
     def __init__(self, name: _Optional[str] = ..., image: _Optional[bytes] = ...) -> None: ...
 
 class Rendition(_message.Message):
-    __slots__ = ("rendition_id", "preset", "configuration")
+    __slots__ = ("rendition_id", "preset", "configuration", "shared_memory")
     RENDITION_ID_FIELD_NUMBER: _ClassVar[int]
     PRESET_FIELD_NUMBER: _ClassVar[int]
     CONFIGURATION_FIELD_NUMBER: _ClassVar[int]
+    SHARED_MEMORY_FIELD_NUMBER: _ClassVar[int]
     rendition_id: str
     preset: str
     configuration: ProcessingConfiguration
-    def __init__(self, rendition_id: _Optional[str] = ..., preset: _Optional[str] = ..., configuration: _Optional[_Union[ProcessingConfiguration, _Mapping]] = ...) -> None: ...
+    shared_memory: SharedMemory
+    def __init__(self, rendition_id: _Optional[str] = ..., preset: _Optional[str] = ..., configuration: _Optional[_Union[ProcessingConfiguration, _Mapping]] = ..., shared_memory: _Optional[_Union[SharedMemory, _Mapping]] = ...) -> None: ...
+
+class SharedMemory(_message.Message):
+    __slots__ = ("name", "offset", "max_bytes", "token")
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    OFFSET_FIELD_NUMBER: _ClassVar[int]
+    MAX_BYTES_FIELD_NUMBER: _ClassVar[int]
+    TOKEN_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    offset: int
+    max_bytes: int
+    token: bytes
+    def __init__(self, name: _Optional[str] = ..., offset: _Optional[int] = ..., max_bytes: _Optional[int] = ..., token: _Optional[bytes] = ...) -> None: ...
 
 class ProcessImageResponse(_message.Message):
     __slots__ = ("header", "chunk", "report", "error", "rendition_id", "is_preview")
@@ -360,7 +376,7 @@ class BatchProcessRequest(_message.Message):
     def __init__(self, item_id: _Optional[str] = ..., start: _Optional[_Union[BatchItemStart, _Mapping]] = ..., chunk: _Optional[bytes] = ..., end: _Optional[_Union[BatchItemEnd, _Mapping]] = ...) -> None: ...
 
 class BatchItemStart(_message.Message):
-    __slots__ = ("preset", "configuration", "image", "renditions", "preview", "preview_key", "auxiliary_images")
+    __slots__ = ("preset", "configuration", "image", "renditions", "preview", "preview_key", "auxiliary_images", "shared_memory")
     PRESET_FIELD_NUMBER: _ClassVar[int]
     CONFIGURATION_FIELD_NUMBER: _ClassVar[int]
     IMAGE_FIELD_NUMBER: _ClassVar[int]
@@ -368,6 +384,7 @@ class BatchItemStart(_message.Message):
     PREVIEW_FIELD_NUMBER: _ClassVar[int]
     PREVIEW_KEY_FIELD_NUMBER: _ClassVar[int]
     AUXILIARY_IMAGES_FIELD_NUMBER: _ClassVar[int]
+    SHARED_MEMORY_FIELD_NUMBER: _ClassVar[int]
     preset: str
     configuration: ProcessingConfiguration
     image: bytes
@@ -375,7 +392,8 @@ class BatchItemStart(_message.Message):
     preview: bool
     preview_key: str
     auxiliary_images: _containers.RepeatedCompositeFieldContainer[AuxiliaryImage]
-    def __init__(self, preset: _Optional[str] = ..., configuration: _Optional[_Union[ProcessingConfiguration, _Mapping]] = ..., image: _Optional[bytes] = ..., renditions: _Optional[_Iterable[_Union[Rendition, _Mapping]]] = ..., preview: bool = ..., preview_key: _Optional[str] = ..., auxiliary_images: _Optional[_Iterable[_Union[AuxiliaryImage, _Mapping]]] = ...) -> None: ...
+    shared_memory: SharedMemory
+    def __init__(self, preset: _Optional[str] = ..., configuration: _Optional[_Union[ProcessingConfiguration, _Mapping]] = ..., image: _Optional[bytes] = ..., renditions: _Optional[_Iterable[_Union[Rendition, _Mapping]]] = ..., preview: bool = ..., preview_key: _Optional[str] = ..., auxiliary_images: _Optional[_Iterable[_Union[AuxiliaryImage, _Mapping]]] = ..., shared_memory: _Optional[_Union[SharedMemory, _Mapping]] = ...) -> None: ...
 
 class BatchItemEnd(_message.Message):
     __slots__ = ()
