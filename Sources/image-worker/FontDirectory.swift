@@ -1,7 +1,7 @@
 internal import ImagePipeline
 internal import SystemPackage
 
-/// A directory of fonts that texts use beside those of the system.
+/// A directory of fonts that texts use in addition to those of the system.
 enum FontDirectory {
   static let option = "--fonts"
 

@@ -1,4 +1,4 @@
-"""What the system tells of processes and their threads, any of which may end while it is looked at."""
+"""The state of processes and their threads, any of which may end while it is read."""
 
 import os
 import time

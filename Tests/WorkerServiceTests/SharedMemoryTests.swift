@@ -10,6 +10,7 @@ import TestSupport
 import Testing
 import WorkerProtocol
 import WorkerService
+import WorkerTelemetry
 
 #if os(Linux)
   /// A segment as clients create it.
@@ -194,7 +195,8 @@ import WorkerService
 
     @Test("are refused if they are larger, one of several alone")
     func size() async throws {
-      try await Self.withClient { client in
+      let registry = MetricRegistry()
+      try await withWorker(metrics: registry, takesSharedMemory: true) { client, environment in
         let segment = try Segment()
         let status = await failure {
           _ = try await client.processRenditions(Self.request(segment.place(size: 100)))
@@ -215,7 +217,16 @@ import WorkerService
         #expect(all["100"]?.errors.first?.code == 9)
         let bytes = try segment.bytes()
         #expect(bytes[5000..<6000].allSatisfy { $0 == 0 } && !bytes[6000..<6100].allSatisfy { $0 == 0 })
+        #expect(environment.memory.used == 0)
       }
+      var renditions: [String: Double] = [:]
+      for family in registry.collect() where family.description.name == "imageworker.renditions" {
+        for series in family.series {
+          guard case .counter(let value) = series.value, let outcome = series.dimensions.first?.value else { continue }
+          renditions[outcome] = value
+        }
+      }
+      #expect(renditions["ok"] == 1 && renditions["limit_exceeded"] == 1)
     }
 
     @Test("are refused by a worker that does not take it, and beside renditions")

@@ -6,7 +6,7 @@
 #include "../core/rewriter.h"
 #include "jxl_jpeg.h"
 
-/// What a JPEG is reconstructed from.
+/// The parts of a JPEG XL that a JPEG is reconstructed from.
 typedef struct jxl_source {
   const uint8_t *box; ///< The contents of the box with the JPEG's other bytes; borrowed.
   size_t box_bytes;

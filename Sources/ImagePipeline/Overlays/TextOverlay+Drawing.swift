@@ -8,13 +8,13 @@ extension TextOverlay {
   /// Whether this build draws texts.
   package static var isSupported: Bool { TextFonts.isSupported }
 
-  /// The directory of fonts beside those of the system; must be set before the first text is drawn.
+  /// The directory of additional fonts; must be set before the first text is drawn.
   private static let directory = Mutex<String?>(nil)
 
   /// The fonts of this process, loaded when they are first used; `nil` if there are none.
   static let fonts = TextFonts(directory: directory.withLock { $0 })
 
-  /// Lets texts use the fonts of a directory beside those of the system; must be called before the first text is drawn.
+  /// Lets texts use the fonts of a directory, too; must be called before the first text is drawn.
   package static func addFonts(ofDirectory path: String) { directory.withLock { $0 = path } }
 
   /// Loads the fonts, and all else that texts need of files, for a process that can open none later.

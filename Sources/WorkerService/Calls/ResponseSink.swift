@@ -6,8 +6,7 @@ internal import WorkerProtocol
 /// Parts that are available together are written together, because each write wakes the connection's event loop. The
 /// last parts of a call are written by `finish`, on the event loop itself and together with the call's status.
 ///
-/// Buffered parts are not written if their image fails: a header without a result is of no use. The bytes of a result for
-/// shared memory are no responses.
+/// Buffered parts are not written if their image fails: a header without a result is of no use.
 final class ResponseSink<Response: Sendable>: ResultSink {
   private let writer: RPCWriter<Response>
   private let response: (ResultPart) -> Response
@@ -32,31 +31,11 @@ final class ResponseSink<Response: Sendable>: ResultSink {
   }
 
   func send(_ part: ResultPart) async throws {
-    guard let part = try Self.written(part) else {
-      if !part.isMoreReady, !waiting.isEmpty { try await write() }
-      return
-    }
     waiting.append(response(part))
     if part.isLast, !part.rendition.isPreview, let left = resultsLeft { resultsLeft = left - 1 }
     let isMoreReady = part.isMoreReady || resultsLeft == 0
     guard !isMoreReady || waiting.count == maxWaitingCount else { return }
     try await write()
-  }
-
-  /// Writes bytes of a result into its shared memory, if it has one.
-  /// - Returns: The part to send; `nil` if it was written.
-  /// - Throws: The error of the only result; that of one of several is sent in place of its report.
-  private static func written(_ part: ResultPart) throws -> ResultPart? {
-    guard let memory = part.rendition.memory else { return part }
-    switch part.content {
-    case .header, .failure: return part
-    case .chunk(let bytes):
-      do { try memory.write(bytes) } catch  where part.rendition.index != nil {}
-      return nil
-    case .report:
-      guard let error = memory.failure else { return part }
-      return ResultPart(.failure(part.rendition.error(error)), of: part.rendition, isMoreReady: part.isMoreReady)
-    }
   }
 
   /// Writes the last parts once every result has ended.

@@ -11,7 +11,7 @@ package enum CodecHelper {
   /// The beginning of the argument that names a directory of fonts.
   private static let fontsArgument = "--fonts="
 
-  /// Returns the arguments of a zygote, of which helpers have the fonts of a directory beside those of the system.
+  /// Returns the arguments of a zygote, whose helpers also draw with the fonts of a directory.
   package static func arguments(fontDirectory: String?) -> [String] {
     [command] + (fontDirectory.map { [fontsArgument + $0] } ?? [])
   }

@@ -46,7 +46,8 @@ final class ImageJob {
     let channel = environment.makeChannel(for: caller, cancellation, auxiliary, isPreview: false)
     work = ImageWork(channel, memory: environment.memory)
     let input = ImageInput(source, maxByteCount: work.channel.maxByteCount, isHashed: environment.cache != nil)
-    let results = MeteringSink(sink, renditionCount: renditions.count, metrics: environment.metrics)
+    let results = SharedMemorySink.before(
+      MeteringSink(sink, renditionCount: renditions.count, metrics: environment.metrics), of: renditions)
     cache = environment.cache.map {
       JobCache(
         $0, of: renditions, from: input, to: results, metrics: environment.metrics, cancellation: cancellation)

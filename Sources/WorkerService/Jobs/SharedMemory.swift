@@ -24,6 +24,8 @@ final class SharedMemory: Sendable {
 
   /// What the names of segments begin with, so that no other program's segment can be named.
   static let prefix = "image-worker."
+  /// The number of characters that follow it.
+  static let nameCounts = 1...200
   /// The sizes that a token can have.
   static let tokenByteCounts = 16...64
 
@@ -44,7 +46,7 @@ final class SharedMemory: Sendable {
   /// Returns whether a segment can have a name.
   static func isValid(name: String) -> Bool {
     let rest = name.utf8.dropFirst(prefix.utf8.count)
-    return name.hasPrefix(prefix) && (1...200).contains(rest.count)
+    return name.hasPrefix(prefix) && nameCounts.contains(rest.count)
       && rest.allSatisfy { byte in
         switch byte {
         case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),

@@ -17,13 +17,16 @@ extension WorkerEnvironment {
       let field = "shared_memory.\(name)"
       throw PipelineError(.invalidField, "\(field) \(fault())", field: field, of: .request)
     }
+    let name = String(decoding: wire.name.utf8.prefix(64), as: UTF8.self)
+    let (names, tokens) = (SharedMemory.nameCounts, SharedMemory.tokenByteCounts)
     try check(
       SharedMemory.isValid(name: wire.name), "name",
-      "is \"\(String(decoding: wire.name.utf8.prefix(64), as: UTF8.self))\"; it must be \"\(SharedMemory.prefix)\" followed by 1 to 200 letters, digits, \"-\", "
-        + "\"_\" and \".\"")
+      "is \"\(name)\"; it must be \"\(SharedMemory.prefix)\" followed by \(names.lowerBound) to \(names.upperBound) "
+        + "letters, digits, \"-\", \"_\" and \".\"")
     try check(
-      SharedMemory.tokenByteCounts.contains(wire.token.count), "token",
-      "has \(wire.token.count) bytes; it must have between 16 and 64, with which the segment begins")
+      tokens.contains(wire.token.count), "token",
+      "has \(wire.token.count) bytes; it must have between \(tokens.lowerBound) and \(tokens.upperBound), with which the "
+        + "segment begins")
     try check(Set(wire.token).count > 1, "token", "has equal bytes; they must be random")
     try check(
       wire.offset >= UInt64(wire.token.count), "offset",

@@ -73,7 +73,7 @@ struct Settings {
   var takesOnlyPresets: Bool
   /// The directory of overlays, when there is one.
   var overlays: OverlaySource?
-  /// The directory of fonts beside those of the system, when there is one.
+  /// The directory of additional fonts; `nil` if there is none.
   var fonts: String?
   /// What is kept of results; `nil` for nothing.
   var cache: CacheLimits?
@@ -207,7 +207,8 @@ struct Settings {
     fonts = try FontDirectory.checked(
       source.text(
         "fonts", default: nil, "directory", completion: .directory,
-        "Draw texts also with the fonts of this directory, beside those of the system. Read when the worker starts."))
+        "Draw texts with the fonts of this directory, in addition to those of the system. Read when the worker starts.")
+    )
     takesOnlyPresets = try source.flag(
       "onlyPresets", "Refuse requests that set configuration fields; allow only presets.")
   }
