@@ -104,12 +104,13 @@ let strictC: [CSetting] = [
 
 let formatDefinitions: [CSetting] = formatTraits.map { .define("CCODECS_\($0.name)", .when(traits: [$0.name])) }
 
-/// libheif decodes AV1 with less memory where dav1d, which it loads in any case, can also be called directly.
-let av1: (settings: [CSetting], linking: [LinkerSetting]) =
-  isInstalled("dav1d")
-  ? (
-    [.define("CCODECS_DAV1D", .when(traits: ["HEIF"]))], [.linkedLibrary("dav1d", .when(traits: ["HEIF"]))]
-  ) : ([], [])
+/// libheif decodes AV1 with less memory, and encodes 10 bits, where dav1d and libaom, which it loads in any case, can also
+/// be called directly.
+let av1Libraries = ["dav1d", "aom"].filter(isInstalled)
+let av1: (settings: [CSetting], linking: [LinkerSetting]) = (
+  av1Libraries.map { .define("CCODECS_\($0.uppercased())", .when(traits: ["HEIF"])) },
+  av1Libraries.map { .linkedLibrary($0, .when(traits: ["HEIF"])) }
+)
 
 let grpcCore: Target.Dependency = .product(name: "GRPCCore", package: "grpc-swift-2")
 let grpcInProcess: Target.Dependency = .product(name: "GRPCInProcessTransport", package: "grpc-swift-2")

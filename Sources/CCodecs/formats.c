@@ -67,6 +67,12 @@ typedef struct format_row {
 #define WHEN_JXL(function) NULL
 #endif
 
+#ifdef CCODECS_AOM
+#define AVIF_DEEP_PIXELS (PIXELS(RGB16) | PIXELS(RGBA16))
+#else
+#define AVIF_DEEP_PIXELS 0u
+#endif
+
 /// All formats, in the order in which they are checked: signatures first. Sources: the formats' specifications.
 static const format_row rows[] = {
     {
@@ -97,7 +103,8 @@ static const format_row rows[] = {
                 .estimate = ccodecs_png_encoder_estimate,
                 .largest = ccodecs_png_encoder_max_bytes,
                 .takes = ccodecs_png_encoder_takes,
-                .pixels = PIXELS(GRAY8) | PIXELS(RGB8) | PIXELS(RGBA8),
+                .pixels =
+                    PIXELS(GRAY8) | PIXELS(RGB8) | PIXELS(RGBA8) | PIXELS(GRAY16) | PIXELS(RGB16) | PIXELS(RGBA16),
                 .max_side = INT32_MAX,
                 .has_frames = true,
             },
@@ -147,7 +154,8 @@ static const format_row rows[] = {
                 .create = WHEN_JXL(ccodecs_jxl_encoder_create),
                 .estimate = WHEN_JXL(ccodecs_jxl_encoder_estimate),
                 .largest = WHEN_JXL(ccodecs_jxl_encoder_max_bytes),
-                .pixels = PIXELS(GRAY8) | PIXELS(RGB8) | PIXELS(RGBA8),
+                .pixels =
+                    PIXELS(GRAY8) | PIXELS(RGB8) | PIXELS(RGBA8) | PIXELS(GRAY16) | PIXELS(RGB16) | PIXELS(RGBA16),
                 .max_side = 65535,
             },
     },
@@ -193,7 +201,7 @@ static const format_row rows[] = {
                 .create = WHEN_HEIF(ccodecs_avif_encoder_create),
                 .estimate = WHEN_HEIF(ccodecs_avif_encoder_estimate),
                 .largest = ccodecs_encoder_max_lossy_bytes,
-                .pixels = PIXELS(RGB8) | PIXELS(RGBA8),
+                .pixels = PIXELS(RGB8) | PIXELS(RGBA8) | AVIF_DEEP_PIXELS,
                 .max_side = 65535,
             },
     },

@@ -7,8 +7,13 @@ package import Fields
 package struct AVIFOptions: Sendable, Hashable {
   /// The compression effort, from 0 (fastest) to 9 (smallest).
   package var effort: Int?
+  /// The bits per sample of an image with more than 8, 8 or 10; 8 by default.
+  package var bitDepth: Int?
 
-  package init(effort: Int? = nil) { self.effort = effort }
+  package init(effort: Int? = nil, bitDepth: Int? = nil) {
+    self.effort = effort
+    self.bitDepth = bitDepth
+  }
 
   private static let defaultEffort = 1
 
@@ -25,6 +30,10 @@ extension AVIFOptions: FieldRecord {
     Field(
       "effort", \.effort, .range(0...9),
       option: OptionText(
-        "avif-effort", "effort", "AVIF: Set the effort, from 0 (fastest) to 9 (smallest). Default: 1."))
+        "avif-effort", "effort", "AVIF: Set the effort, from 0 (fastest) to 9 (smallest). Default: 1.")),
+    Field(
+      "bit_depth", \.bitDepth, .function("8 or 10", BitDepth.checkAVIF),
+      option: OptionText(
+        "avif-bit-depth", "bits", "AVIF: Set the bits per sample of images with more than 8: 8 or 10. Default: 8.")),
   ]
 }

@@ -11,10 +11,10 @@ package final class ColorConversion {
   // The budget must outlive the memory that is charged to it.
   private let budget: ImageBudget
 
-  init(_ handle: OpaquePointer, of format: PixelFormat, budget: ImageBudget) {
+  init(_ handle: OpaquePointer, of format: PixelFormat, keepsDepth: Bool, budget: ImageBudget) {
     self.handle = handle
     input = format
-    output = format.afterProfile
+    output = keepsDepth ? format : format.afterProfile
     self.budget = budget
   }
 
@@ -23,10 +23,13 @@ package final class ColorConversion {
   /// An upper bound of the bytes that a conversion from sRGB charges.
   package static var estimatedByteCountFromSRGB: Int { ccodecs_conversion_estimate_from_srgb() }
 
+  /// The bytes that a conversion which keeps 16 bits may charge in addition: a level for each of a gray profile's.
+  package static let deepByteCount = 2 << 16
+
   /// Converts rows in the input format and writes them to the start of `buffer`.
   ///
-  /// `cmyk8` becomes `rgb8`, and 16-bit formats become the 8-bit formats with the same channels. Other formats do not
-  /// change.
+  /// `cmyk8` becomes `rgb8`, and unless the depth is kept, 16-bit formats become the 8-bit formats with the same channels.
+  /// Other formats do not change.
   /// - `width`: the number of pixels in a row.
   /// - `buffer`: must have at least as many rows as `rows`.
   package func convert(_ rows: Strip.Rows, width: Int, to buffer: RowBuffer) {

@@ -149,16 +149,17 @@ package struct Decoder: ~Copyable {
   ///
   /// Call it after the header is complete and before `start`, which frees the profile. The result is `nil` if no
   /// conversion is needed. It is also `nil` if the profile is unusable; the header then has a warning.
+  /// - `keepsDepth`: Whether samples of 16 bits stay such.
   /// - Throws: `outOfMemory` if the budget is exhausted.
   package mutating func makeColorConversion(
-    of format: PixelFormat, to target: ColorTarget = .srgb
+    of format: PixelFormat, to target: ColorTarget = .srgb, keepsDepth: Bool = false
   ) throws(CodecError) -> ColorConversion? {
     guard let pixels = format.handle else {
       throw CodecError(code: .misuse, message: "no color conversion for \(format)")
     }
     var conversion: OpaquePointer?
-    try check(ccodecs_decoder_create_conversion(handle, pixels, target.handle, &conversion))
-    return conversion.map { ColorConversion($0, of: format, budget: budget) }
+    try check(ccodecs_decoder_create_conversion(handle, pixels, target.handle, keepsDepth, &conversion))
+    return conversion.map { ColorConversion($0, of: format, keepsDepth: keepsDepth, budget: budget) }
   }
 
   /// Sets the scale, which must be one of `scales`, and allocates the memory for decoding rows.

@@ -14,6 +14,10 @@ package struct EmbeddedMetadata: Sendable, Hashable {
   ///
   /// Only JPEG contains them.
   package var iptc: [UInt8]
+  /// PQ or HLG, instead of a profile; `nil` for none.
+  ///
+  /// Only PNG, AVIF and JPEG XL contain them.
+  package var colorCodes: ColorCodes?
 
   package init(exif: [UInt8] = [], profile: [UInt8] = [], xmp: [UInt8] = [], iptc: [UInt8] = []) {
     self.exif = exif
@@ -40,7 +44,8 @@ package struct EmbeddedMetadata: Sendable, Hashable {
             body(
               ccodecs_metadata(
                 exif: exif.baseAddress, exif_count: exif.count, icc: profile.baseAddress, icc_count: profile.count,
-                xmp: xmp.baseAddress, xmp_count: xmp.count, iptc: iptc.baseAddress, iptc_count: iptc.count))
+                xmp: xmp.baseAddress, xmp_count: xmp.count, iptc: iptc.baseAddress, iptc_count: iptc.count,
+                color_codes: colorCodes?.handle ?? ccodecs_color_codes()))
           }
         }
       }

@@ -55,6 +55,12 @@ package struct EncoderOptions: Sendable, Hashable {
     self.quality = quality
   }
 
+  /// The bits per sample of a file that is no tensor.
+  package var storedBitDepth: Int {
+    guard pixelFormat.is16Bit else { return 8 }
+    return format.traits.output?.optionGroup == .avif ? 10 : 16
+  }
+
   /// Whether `quality` affects the result.
   package var isLossy: Bool {
     guard let output = format.traits.output, output.sizeCurve != nil else { return false }

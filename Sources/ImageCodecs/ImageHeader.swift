@@ -73,6 +73,8 @@ package struct ImageHeader: Sendable, Hashable {
   package var conversionByteCount: Int
   /// The color space of the samples.
   package var gamut: Gamut
+  /// The code points of PQ or HLG; `nil` for other colors.
+  package var colorCodes: ColorCodes?
   /// An EXIF block that contains only the artist and copyright; empty if the image specifies neither.
   package var rights: [UInt8]
   /// Whether the file has content credentials (C2PA); only known if the metadata of the image is kept.
@@ -108,6 +110,7 @@ extension ImageHeader {
       ? ChromaSampling(across: Int(handle.chroma_across), down: Int(handle.chroma_down)) : nil
     self.rights = rights
     gamut = Gamut(handle.gamut)
+    colorCodes = gamut == .hdr ? ColorCodes(handle.color_codes) : nil
     hasCredentials = handle.has_credentials
     width = Int(handle.width)
     height = Int(handle.height)

@@ -9,10 +9,13 @@ package struct JXLOptions: Sendable, Hashable {
   package var isLossless: Bool?
   /// The compression effort, from 1 (fastest) to 9 (smallest).
   package var effort: Int?
+  /// The bits per sample of an image with more than 8, 8 or 16; 8 by default.
+  package var bitDepth: Int?
 
-  package init(isLossless: Bool? = nil, effort: Int? = nil) {
+  package init(isLossless: Bool? = nil, effort: Int? = nil, bitDepth: Int? = nil) {
     self.isLossless = isLossless
     self.effort = effort
+    self.bitDepth = bitDepth
   }
 
   private static let defaultEffort = 3
@@ -38,5 +41,9 @@ extension JXLOptions: FieldRecord {
       "effort", \.effort, .range(1...9),
       option: OptionText(
         "jxl-effort", "effort", "JPEG XL: Set the effort, from 1 (fastest) to 9 (smallest). Default: 3.")),
+    Field(
+      "bit_depth", \.bitDepth, .function("8 or 16", BitDepth.check),
+      option: OptionText(
+        "jxl-bit-depth", "bits", "JPEG XL: Set the bits per sample of images with more than 8: 8 or 16. Default: 8.")),
   ]
 }

@@ -34,14 +34,18 @@ package struct PNGOptions: Sendable, Hashable {
   package var paletteColors: Int?
   /// The row filter; by default `adaptive`, or `none` with a palette.
   package var filter: PNGFilter?
+  /// The bits per sample of an image with more than 8, 8 or 16; 8 by default.
+  package var bitDepth: Int?
 
   package init(
-    compressionLevel: Int? = nil, isInterlaced: Bool? = nil, paletteColors: Int? = nil, filter: PNGFilter? = nil
+    compressionLevel: Int? = nil, isInterlaced: Bool? = nil, paletteColors: Int? = nil, filter: PNGFilter? = nil,
+    bitDepth: Int? = nil
   ) {
     self.compressionLevel = compressionLevel
     self.isInterlaced = isInterlaced
     self.paletteColors = paletteColors
     self.filter = filter
+    self.bitDepth = bitDepth
   }
 
   private static let defaultLevel = 3
@@ -59,7 +63,7 @@ package struct PNGOptions: Sendable, Hashable {
   /// Whether any coding option differs from its default.
   package var asksForCoding: Bool {
     compressionLevel ?? Self.defaultLevel != Self.defaultLevel || isInterlaced ?? false || paletteColors ?? 0 != 0
-      || filter ?? .adaptive != .adaptive
+      || filter ?? .adaptive != .adaptive || bitDepth ?? 8 != 8
   }
 }
 
@@ -81,6 +85,10 @@ extension PNGOptions: FieldRecord {
     Field(
       "filter", \.filter,
       option: OptionText("png-filter", "filter", "PNG: Set the row filter. Default: adaptive, with a palette none.")),
+    Field(
+      "bit_depth", \.bitDepth, .function("8 or 16", BitDepth.check),
+      option: OptionText(
+        "png-bit-depth", "bits", "PNG: Set the bits per sample of images with more than 8: 8 or 16. Default: 8.")),
   ]
 
   private static func checkPalette(_ colors: Int, _ field: String) throws(FieldError) {

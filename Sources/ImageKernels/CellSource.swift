@@ -9,7 +9,7 @@ package final class CellSource {
   package private(set) var traits = RowTraits()
   private let format: PixelFormat
   private let width: Int
-  // The rows with 8-bit samples and premultiplied alpha, and straight pixels of 8 bits if the samples have 16; luma of a row.
+  // Rows with premultiplied alpha, and pixels of 8 bits if the samples have 16; luma of a row.
   private let premultiplied: RowBuffer?
   private let straight: RowBuffer?
   private let luma: RowBuffer?
@@ -17,7 +17,7 @@ package final class CellSource {
   /// The number of rows that are converted at once.
   private static let rowCount = 8
 
-  /// Creates a source and allocates its memory; returns `nil` for a pixel format without 8-bit colors or alpha.
+  /// Creates a source and allocates its memory; returns `nil` for CMYK.
   /// - Parameters:
   ///   - layout: The layout of the strips.
   ///   - orientation: The orientation in which the image is displayed: the cell at its upper left corner is whole.
@@ -33,10 +33,12 @@ package final class CellSource {
         try CellGrid(across: across, down: down, channelCount: Self.channelCount(layout.format), budget: budget))
     }
     self.grids = grids
-    let needsStraight = layout.format == .rgba16
+    let needsStraight = Self.isNarrowed(layout.format)
     let (hasAlpha, isGray) = (layout.format.hasAlpha, Self.channelCount(layout.format) == 1)
     premultiplied = hasAlpha ? try RowBuffer(rowByteCount: 4 * width, rowCount: Self.rowCount, budget: budget) : nil
-    straight = needsStraight ? try RowBuffer(rowByteCount: 4 * width, rowCount: Self.rowCount, budget: budget) : nil
+    straight =
+      needsStraight
+      ? try RowBuffer(rowByteCount: layout.format.channelCount * width, rowCount: Self.rowCount, budget: budget) : nil
     luma = isGray ? nil : try RowBuffer(rowByteCount: width, rowCount: 1, budget: budget)
   }
 
@@ -48,15 +50,21 @@ package final class CellSource {
       $0 + CellGrid.byteCount(across: $1.across, down: $1.down, channelCount: channelCount)
     }
     let width = layout.planes[0].width
-    let converted = layout.format.hasAlpha ? 4 * width * rowCount * (layout.format == .rgba16 ? 2 : 1) : 0
-    return grids + converted + (channelCount == 1 ? 0 : width)
+    let multiplied = layout.format.hasAlpha ? 4 * width * rowCount : 0
+    let narrowed = isNarrowed(layout.format) ? channelCount * width * rowCount : 0
+    return grids + multiplied + narrowed + (channelCount == 1 ? 0 : width)
   }
 
   private static func isSupported(_ format: PixelFormat) -> Bool {
     switch format {
-    case .gray8, .rgb8, .rgba8, .ycc8, .rgba16, .premultipliedRGBA16: true
-    case .cmyk8, .gray16, .rgb16: false
+    case .gray8, .rgb8, .rgba8, .ycc8, .gray16, .rgb16, .rgba16, .premultipliedRGBA16: true
+    case .cmyk8: false
     }
+  }
+
+  /// Whether rows are rounded to 8 bits first.
+  private static func isNarrowed(_ format: PixelFormat) -> Bool {
+    format.is16Bit && format != .premultipliedRGBA16
   }
 
   /// The number of channels of a plane.
@@ -94,7 +102,7 @@ package final class CellSource {
     for (index, grid) in grids.enumerated() {
       var rows = strip.plane(index)
       while !rows.isEmpty, !grid.isComplete {
-        let portion = rows.prefix(min(grid.remainingCount, premultiplied == nil ? .max : Self.rowCount))
+        let portion = rows.prefix(min(grid.remainingCount, premultiplied ?? straight == nil ? .max : Self.rowCount))
         if index == 0 { add(portion, to: grid) } else { addChroma(portion, to: grid) }
         rows.dropFirst(portion.rowCount)
       }
@@ -111,8 +119,11 @@ package final class CellSource {
     let isTallied = grid.isAtStart && (grid.down.side == 1 || grid.index.isMultiple(of: 4))
     var colors = rows
     var cells = rows
+    if let straight {
+      colors = narrowed(rows, into: straight)
+      cells = colors
+    }
     if let premultiplied {
-      if let straight { colors = narrowed(rows, into: straight) }
       cells = multiplied(colors, into: premultiplied)
       if format == .premultipliedRGBA16 { colors = cells }
     }
@@ -124,7 +135,9 @@ package final class CellSource {
   }
 
   private func narrowed(_ rows: Strip.Rows, into buffer: RowBuffer) -> Strip.Rows {
-    for row in 0..<rows.rowCount { cpixels_convert_to_8bit(rows.samples(row), buffer.bytes(row), 4 * width) }
+    for row in 0..<rows.rowCount {
+      cpixels_convert_to_8bit(rows.samples(row), buffer.bytes(row), format.channelCount * width)
+    }
     return buffer.rows(count: rows.rowCount)
   }
 

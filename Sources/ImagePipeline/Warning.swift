@@ -48,6 +48,8 @@ package enum Warning: Sendable, Hashable {
   case ignoredTrim
   /// Colors became sRGB although `color_space` asks for another space.
   case changedColorSpace(requested: ColorSpacePolicy, because: ColorObstacle)
+  /// The result has 8 bits per sample although `bit_depth` asks for more.
+  case reducedBitDepth(because: DepthObstacle)
 }
 
 extension Warning {
@@ -75,6 +77,7 @@ extension Warning {
     case credentialsRemoved = "CREDENTIALS_REMOVED"
     case colorSpaceChanged = "COLOR_SPACE_CHANGED"
     case trimIgnored = "TRIM_IGNORED"
+    case bitDepthReduced = "BIT_DEPTH_REDUCED"
   }
 
   /// The warning as reports contain it.
@@ -160,6 +163,10 @@ extension Warning {
       ReportedWarning(
         .colorSpaceChanged, "the colors are sRGB instead of color_space \(requested.rawValue): \(obstacle.reason)",
         ["color_space": requested.rawValue, "cause": obstacle.rawValue])
+    case .reducedBitDepth(let obstacle):
+      ReportedWarning(
+        .bitDepthReduced, "the result has 8 bits per sample instead of bit_depth: \(obstacle.reason)",
+        ["cause": obstacle.rawValue])
     }
   }
 
@@ -197,9 +204,22 @@ extension ColorObstacle {
   fileprivate var reason: String {
     switch self {
     case .cmyk: "the image is cmyk, and results are not"
-    case .hdr: "the image is hdr (PQ or HLG), which needs more than 8 bits"
+    case .hdr: "the image is hdr (PQ or HLG), which needs a PNG, AVIF or JPEG XL with a bit_depth above 8"
     case .gray: "the profile is for gray, and the result is in color"
     case .format: "the format of the result contains no profile"
+    }
+  }
+}
+
+extension DepthObstacle {
+  fileprivate var reason: String {
+    switch self {
+    case .filters: "filters and sharpen_reduced compute with 8 bits"
+    case .overlays: "overlays are drawn with 8 bits"
+    case .palette: "the colors of a palette have 8 bits"
+    case .search: "max_bytes, target_similarity, never_larger and AUTO compare results of 8 bits"
+    case .animation: "animations have 8 bits"
+    case .format: "this worker was built without libaom, which the format needs"
     }
   }
 }

@@ -34,6 +34,7 @@ struct WarningTests {
       .changedColorSpace(requested: .keep, because: .gray), .colorSpaceChanged,
       ["color_space": "keep", "cause": "gray"]
     ),
+    (.reducedBitDepth(because: .filters), .bitDepthReduced, ["cause": "filters"]),
     (.changedFormat("webp", planned: "avif"), .formatChanged, ["format": "webp", "planned_format": "avif"]),
   ]
 

@@ -19,9 +19,11 @@ struct ccodecs_conversion {
   ccodecs_pixels source;
   ccodecs_color_target target;
   bool is_exact;
+  bool keeps_depth;
   cmsContext context;
-  cmsHTRANSFORM transform; ///< Used for rows only if `levels` is NULL.
+  cmsHTRANSFORM transform; ///< Used for rows only without levels.
   uint8_t *levels;         ///< For a gray profile: the level of the target for each 8-bit or 16-bit level.
+  uint16_t *deep_levels;   ///< The same in 16 bits, instead of `levels`, if the depth is kept.
 };
 
 /// Returns the size in bytes of the largest A2B table; 0 for a profile that consists of curves, with or without a
@@ -104,8 +106,11 @@ static cmsHTRANSFORM create_transform(ccodecs_conversion *c, cmsHPROFILE profile
   // Otherwise littlecms converts 16-bit samples by a grid, which is off by up to 34 levels where the gamut ends, and
   // gray by a table, which is off by up to 10 where a curve is steep.
   const cmsUInt32Number exactly = c->is_exact && (is_16bit(c) || is_gray) ? cmsFLAGS_NOOPTIMIZE : 0;
+  const cmsUInt32Number output = c->keeps_depth ? (keeps_alpha ? TYPE_RGBA_16 : TYPE_RGB_16)
+                                 : keeps_alpha  ? TYPE_RGBA_8
+                                                : TYPE_RGB_8;
   return cmsCreateTransformTHR(
-      c->context, profile, input, target, keeps_alpha ? TYPE_RGBA_8 : TYPE_RGB_8, INTENT_RELATIVE_COLORIMETRIC,
+      c->context, profile, input, target, output, INTENT_RELATIVE_COLORIMETRIC,
       exactly | (keeps_alpha ? cmsFLAGS_COPY_ALPHA : 0));
 }
 
@@ -133,6 +138,27 @@ static bool fill_levels(ccodecs_conversion *c) {
   return true;
 }
 
+/// Fills `deep_levels` likewise.
+static bool fill_deep_levels(ccodecs_conversion *c) {
+  uint16_t gray[LEVEL_COUNT];
+  uint16_t rgb[LEVEL_COUNT][3];
+  c->deep_levels = ccodecs_allocate(c->allowance.budget, DEEP_LEVEL_COUNT * sizeof *c->deep_levels);
+  if (c->deep_levels == NULL) {
+    c->allowance.is_exhausted = true;
+    return false;
+  }
+  for (uint32_t first = 0; first < DEEP_LEVEL_COUNT; first += LEVEL_COUNT) {
+    for (uint32_t i = 0; i < LEVEL_COUNT; i++) {
+      gray[i] = (uint16_t)(first + i);
+    }
+    cmsDoTransform(c->transform, gray, rgb, LEVEL_COUNT);
+    for (uint32_t i = 0; i < LEVEL_COUNT; i++) {
+      c->deep_levels[first + i] = rgb[i][1];
+    }
+  }
+  return true;
+}
+
 static cmsHPROFILE open_target(const ccodecs_conversion *c) {
   if (c->target == CCODECS_TARGET_SRGB) {
     return cmsCreate_sRGBProfileTHR(c->context);
@@ -155,7 +181,7 @@ static bool open_transform(ccodecs_conversion *c, ccodecs_bytes *profile) {
   if (opened != NULL && target != NULL) {
     c->transform = create_transform(c, opened, target);
   }
-  const bool is_ready = c->transform != NULL && (!is_gray || fill_levels(c));
+  const bool is_ready = c->transform != NULL && (!is_gray || (c->keeps_depth ? fill_deep_levels(c) : fill_levels(c)));
   cmsCloseProfile(opened);
   cmsCloseProfile(target);
   return is_ready;
@@ -171,7 +197,8 @@ ccodecs_conversion *ccodecs_conversion_create(
   memset(c, 0, sizeof *c);
   c->source = options.source;
   c->target = options.target;
-  c->is_exact = options.is_exact;
+  c->is_exact = options.is_exact || options.keeps_depth;
+  c->keeps_depth = options.keeps_depth;
   c->allowance =
       (color_allowance){.budget = budget, .left = allowance_bytes(ccodecs_bytes_start(profile), profile->count)};
   if (open_transform(c, profile)) {
@@ -197,10 +224,22 @@ static void convert_levels(const ccodecs_conversion *c, const uint8_t *source, u
   }
 }
 
+static void convert_deep_levels(
+    const ccodecs_conversion *c, const uint16_t *source, uint16_t *destination, size_t count) {
+  const size_t samples = count * (c->source == CCODECS_PIXELS_GRAY16 ? 1 : has_alpha(c) ? 4 : 3);
+  for (size_t i = 0; i < samples; i++) {
+    const bool is_alpha = has_alpha(c) && (i & 3) == 3;
+    destination[i] = is_alpha ? source[i] : c->deep_levels[source[i]];
+  }
+}
+
 void ccodecs_conversion_convert(
     const ccodecs_conversion *conversion, const uint8_t *source, uint8_t *destination, size_t pixel_count) {
   if (conversion->levels != NULL) {
     convert_levels(conversion, source, destination, pixel_count);
+  } else if (conversion->deep_levels != NULL) {
+    convert_deep_levels(
+        conversion, (const uint16_t *)(const void *)source, (uint16_t *)(void *)destination, pixel_count);
   } else {
     cmsDoTransform(conversion->transform, source, destination, (cmsUInt32Number)pixel_count);
   }
@@ -217,6 +256,7 @@ void ccodecs_conversion_destroy(ccodecs_conversion *conversion) {
     cmsDeleteContext(conversion->context);
   }
   ccodecs_free(conversion->allowance.budget, conversion->levels);
+  ccodecs_free(conversion->allowance.budget, conversion->deep_levels);
   ccodecs_free(conversion->allowance.budget, conversion);
 }
 

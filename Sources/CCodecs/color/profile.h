@@ -25,12 +25,6 @@ bool ccodecs_profile_classify(
 bool ccodecs_profile_from_primaries(
     const uint32_t chromaticities[8], uint32_t gamma, ccodecs_bytes *profile, ccodecs_budget *budget);
 
-/// A color space by the code points of ITU-T H.273, as in `nclx` of HEIF and cICP of PNG.
-typedef struct ccodecs_color_codes {
-  uint16_t primaries;
-  uint16_t transfer;
-} ccodecs_color_codes;
-
 /// Returns whether code points are those of PQ or HLG.
 bool ccodecs_color_codes_are_hdr(ccodecs_color_codes codes);
 
@@ -52,7 +46,8 @@ bool ccodecs_profile_inflate(const uint8_t *bytes, size_t count, ccodecs_bytes *
 typedef struct ccodecs_conversion_options {
   ccodecs_pixels source;
   ccodecs_color_target target;
-  bool is_exact; ///< Exact to one level, which takes longer.
+  bool is_exact;    ///< Exact to one level, which takes longer.
+  bool keeps_depth; ///< Samples of 16 bits stay such; then is_exact.
 } ccodecs_conversion_options;
 
 /// Creates a conversion. Returns NULL if the profile is unusable, or if the budget is exhausted; only in the latter

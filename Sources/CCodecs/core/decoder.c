@@ -225,6 +225,7 @@ ccodecs_status ccodecs_decoder_use_color_codes(ccodecs_decoder *decoder, ccodecs
     decoder->profile = profile;
     decoder->has_color_codes = true;
     decoder->is_hdr = ccodecs_color_codes_are_hdr(codes);
+    decoder->header.color_codes = decoder->is_hdr ? codes : (ccodecs_color_codes){0};
   }
   decoder->header.warnings |= decoder->profile.count == 0 && !is_supported ? CCODECS_WARNING_BAD_PROFILE : 0u;
   return CCODECS_OK;
@@ -395,14 +396,15 @@ static ccodecs_conversion *create_from_srgb(
 }
 
 ccodecs_status ccodecs_decoder_create_conversion(
-    ccodecs_decoder *decoder, ccodecs_pixels source, ccodecs_color_target target, ccodecs_conversion **conversion) {
+    ccodecs_decoder *decoder, ccodecs_pixels source, ccodecs_color_target target, bool keeps_depth,
+    ccodecs_conversion **conversion) {
   *conversion = NULL;
   const bool has_profile = decoder->profile.count > 0;
   if (!has_profile && target == CCODECS_TARGET_SRGB) {
     return CCODECS_OK;
   }
   bool has_room = true;
-  const ccodecs_conversion_options options = {source, target, decoder->has_color_codes};
+  const ccodecs_conversion_options options = {source, target, decoder->has_color_codes, keeps_depth};
   if (has_profile) {
     *conversion = ccodecs_conversion_create(&decoder->profile, options, decoder->budget, &has_room);
     decoder->header.warnings |= *conversion == NULL && has_room ? CCODECS_WARNING_BAD_PROFILE : 0u;

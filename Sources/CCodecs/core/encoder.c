@@ -39,7 +39,24 @@ uint32_t ccodecs_encoder_plane_height(const ccodecs_encode_options *options, uin
 }
 
 uint32_t ccodecs_encoder_channels(const ccodecs_encode_options *options) {
-  return options->pixels == CCODECS_PIXELS_RGBA8 ? 4 : options->pixels == CCODECS_PIXELS_RGB8 ? 3 : 1;
+  switch (options->pixels) {
+  case CCODECS_PIXELS_RGBA8:
+  case CCODECS_PIXELS_RGBA16:
+    return 4;
+  case CCODECS_PIXELS_RGB8:
+  case CCODECS_PIXELS_RGB16:
+    return 3;
+  default:
+    return 1;
+  }
+}
+
+bool ccodecs_encoder_is_deep(const ccodecs_encode_options *options) {
+  return options->pixels >= CCODECS_PIXELS_GRAY16;
+}
+
+uint32_t ccodecs_encoder_pixel_bytes(const ccodecs_encode_options *options) {
+  return ccodecs_encoder_channels(options) * (ccodecs_encoder_is_deep(options) ? 2 : 1);
 }
 
 /// Returns the number of samples of all planes, including block padding.
@@ -53,12 +70,12 @@ static uint64_t sample_count(const ccodecs_encode_options *options, uint32_t cha
 }
 
 uint64_t ccodecs_encoder_max_lossy_bytes(const ccodecs_encode_options *options) {
-  const uint64_t samples = sample_count(options, ccodecs_encoder_channels(options));
+  const uint64_t samples = sample_count(options, ccodecs_encoder_pixel_bytes(options));
   return samples + samples / 2 + 65536 + ccodecs_metadata_bytes(&options->metadata);
 }
 
-uint64_t ccodecs_encoder_max_stored_bytes(const ccodecs_encode_options *options, uint32_t channels) {
-  const uint64_t samples = sample_count(options, channels);
+uint64_t ccodecs_encoder_max_stored_bytes(const ccodecs_encode_options *options, uint32_t bytes) {
+  const uint64_t samples = sample_count(options, bytes);
   return samples + samples / 64 + 65536 + ccodecs_metadata_bytes(&options->metadata);
 }
 

@@ -53,6 +53,10 @@ uint32_t ccodecs_encoder_plane_height(const ccodecs_encode_options *options, uin
 
 /// Returns the number of interleaved samples per pixel of options.pixels.
 uint32_t ccodecs_encoder_channels(const ccodecs_encode_options *options);
+/// Returns whether samples have 16 bits.
+bool ccodecs_encoder_is_deep(const ccodecs_encode_options *options);
+/// Returns the number of bytes per pixel of options.pixels, in one plane.
+uint32_t ccodecs_encoder_pixel_bytes(const ccodecs_encode_options *options);
 
 /// The maximum size in bytes of the EXIF block in a JPEG APP1 segment.
 #define CCODECS_MAX_EXIF_BYTES (65535 - 2 - 6)
@@ -66,13 +70,13 @@ static inline size_t ccodecs_metadata_bytes(const ccodecs_metadata *metadata) {
   return metadata->exif_count + metadata->icc_count + metadata->xmp_count + metadata->iptc_count;
 }
 
-/// Returns an upper bound of the file size in bytes for a lossy format, which needs up to 12 bits per sample for noise
-/// at the maximum quality.
+/// Returns an upper bound of the file size in bytes for a lossy format, which needs up to 12 bits per sample of 8 bits
+/// for noise at the maximum quality.
 uint64_t ccodecs_encoder_max_lossy_bytes(const ccodecs_encode_options *options);
 
 /// Returns an upper bound of the file size in bytes for a format that stores incompressible samples as they are, with
-/// `channels` samples per pixel.
-uint64_t ccodecs_encoder_max_stored_bytes(const ccodecs_encode_options *options, uint32_t channels);
+/// `bytes` bytes per pixel.
+uint64_t ccodecs_encoder_max_stored_bytes(const ccodecs_encode_options *options, uint32_t bytes);
 
 /// Initializes the base of a newly allocated encoder.
 void ccodecs_encoder_init(

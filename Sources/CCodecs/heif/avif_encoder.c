@@ -1,6 +1,7 @@
 // AVIF encoding with libheif and its AV1 encoder, which produces no output before the whole image is encoded.
 
 #include "../core/encoder.h"
+#include "heif_av1_encoder.h"
 #include "heif_format.h"
 
 #ifdef CCODECS_HEIF
@@ -11,8 +12,12 @@
 /// frames with their borders and search state. Measured: 23 at 4:2:0, 33 at 4:4:4.
 static const size_t library_bytes_per_pixel = 48;
 static const size_t library_bytes = (size_t)16 << 20;
-/// The highest speed of the AV1 encoder; 0 is the lowest.
-enum { MAX_SPEED = 9 };
+/// The same for samples of 10 bits.
+static const size_t deep_library_bytes_per_pixel = 96;
+enum {
+  MAX_SPEED = 9, ///< The highest speed of the AV1 encoder; 0 is the lowest.
+  DEPTH = 10,    ///< Bits per sample of files of samples of 16 bits.
+};
 
 typedef struct avif_encoder {
   ccodecs_encoder base;
@@ -38,11 +43,26 @@ static bool is_error(struct heif_error error) {
   return error.code != heif_error_Ok;
 }
 
+/// Rounds samples of 16 bits to 10, with the low byte first.
+static void narrow(const uint16_t *samples, uint8_t *destination, size_t count) {
+  for (size_t i = 0; i < count; i++) {
+    const uint32_t sample = (samples[i] * 1023u + 32767) / 65535;
+    destination[2 * i] = (uint8_t)sample;
+    destination[2 * i + 1] = (uint8_t)(sample >> 8);
+  }
+}
+
 static ccodecs_status write(ccodecs_encoder *base, const ccodecs_rows *rows) {
   avif_encoder *e = (avif_encoder *)base;
   const size_t count = (size_t)base->options.width * ccodecs_encoder_channels(&base->options);
   for (uint32_t row = 0; row < rows->row_counts[0]; row++, e->written++) {
-    memcpy(e->pixels + e->written * e->row_stride, rows->planes[0] + row * rows->row_strides[0], count);
+    const uint8_t *source = rows->planes[0] + row * rows->row_strides[0];
+    uint8_t *destination = e->pixels + e->written * e->row_stride;
+    if (ccodecs_encoder_is_deep(&base->options)) {
+      narrow((const uint16_t *)(const void *)source, destination, count);
+    } else {
+      memcpy(destination, source, count);
+    }
   }
   return CCODECS_OK;
 }
@@ -52,7 +72,12 @@ static struct heif_encoder *make_encoder(avif_encoder *e) {
   const ccodecs_encode_options *options = &e->base.options;
   const char *chroma = options->subsampling == CCODECS_SUBSAMPLING_444 ? "444" : "420";
   struct heif_encoder *encoder = NULL;
-  if (is_error(heif_context_get_encoder_for_format(e->context, heif_compression_AV1, &encoder))) {
+  if (ccodecs_encoder_is_deep(options)) {
+    encoder = heif_av1_encoder_create(e->context);
+  } else {
+    heif_context_get_encoder_for_format(e->context, heif_compression_AV1, &encoder);
+  }
+  if (encoder == NULL) {
     return NULL;
   }
   // An AV1 encoder may ignore parameters that it does not support.
@@ -74,14 +99,45 @@ static void release(avif_encoder *e) {
   e->charged = 0;
 }
 
+/// Returns the colors of an image with code points, and how they become YCbCr; NULL for other images, or without
+/// memory.
+static struct heif_color_profile_nclx *make_colors(const avif_encoder *e) {
+  enum { BT709 = 1, BT2020 = 9 };
+  const ccodecs_color_codes codes = e->base.options.metadata.color_codes;
+  struct heif_color_profile_nclx *colors = codes.transfer == 0 ? NULL : heif_nclx_color_profile_alloc();
+  if (colors != NULL) {
+    heif_nclx_color_profile_set_color_primaries(colors, codes.primaries);
+    heif_nclx_color_profile_set_transfer_characteristics(colors, codes.transfer);
+    heif_nclx_color_profile_set_matrix_coefficients(colors, codes.primaries == BT2020 ? BT2020 : BT709);
+    colors->full_range_flag = 1;
+  }
+  return colors;
+}
+
+/// Encodes the image. Returns libheif's handle in *image.
+static struct heif_error encode(avif_encoder *e, struct heif_encoder *encoder, struct heif_image_handle **image) {
+  struct heif_color_profile_nclx *colors = make_colors(e);
+  struct heif_encoding_options *options = colors == NULL ? NULL : heif_encoding_options_alloc();
+  if (options != NULL) {
+    heif_image_set_nclx_color_profile(e->image, colors); // a copy, for the bitstream
+    options->output_nclx_profile = colors;
+  }
+  const struct heif_error error = heif_context_encode_image(e->context, e->image, encoder, options, image);
+  if (options != NULL) {
+    heif_encoding_options_free(options);
+  }
+  heif_nclx_color_profile_free(colors);
+  return error;
+}
+
 static ccodecs_status finish(ccodecs_encoder *base) {
   avif_encoder *e = (avif_encoder *)base;
   struct heif_encoder *encoder = make_encoder(e);
   if (encoder == NULL) {
-    return ccodecs_encoder_fail(base, CCODECS_UNSUPPORTED, "libheif was installed without an AV1 encoder");
+    return ccodecs_encoder_fail(base, CCODECS_UNSUPPORTED, "there is no AV1 encoder");
   }
   struct heif_image_handle *image = NULL;
-  struct heif_error error = heif_context_encode_image(e->context, e->image, encoder, NULL, &image);
+  struct heif_error error = encode(e, encoder, &image);
   heif_encoder_release(encoder);
   if (!is_error(error) && e->exif.count > 0) {
     error = heif_context_add_exif_metadata(e->context, image, ccodecs_bytes_start(&e->exif), (int)e->exif.count);
@@ -116,7 +172,8 @@ static void destroy(ccodecs_encoder *base) {
 static uint64_t library_charge(const ccodecs_encode_options *options) {
   // libheif copies a profile to the image and to the file.
   return library_bytes + 2 * options->metadata.icc_count +
-         (uint64_t)options->width * options->height * library_bytes_per_pixel;
+         (uint64_t)options->width * options->height *
+             (ccodecs_encoder_is_deep(options) ? deep_library_bytes_per_pixel : library_bytes_per_pixel);
 }
 
 uint64_t ccodecs_avif_encoder_estimate(const ccodecs_encode_options *options) {
@@ -126,15 +183,17 @@ uint64_t ccodecs_avif_encoder_estimate(const ccodecs_encode_options *options) {
 
 static bool begin(avif_encoder *e) {
   const ccodecs_encode_options *options = &e->base.options;
-  const bool has_alpha = options->pixels == CCODECS_PIXELS_RGBA8;
+  const bool has_alpha = ccodecs_encoder_channels(options) == 4;
+  const bool is_deep = ccodecs_encoder_is_deep(options);
+  const enum heif_chroma chroma =
+      is_deep     ? has_alpha ? heif_chroma_interleaved_RRGGBBAA_LE : heif_chroma_interleaved_RRGGBB_LE
+      : has_alpha ? heif_chroma_interleaved_RGBA
+                  : heif_chroma_interleaved_RGB;
   const int width = (int)options->width;
   const int height = (int)options->height;
   e->context = heif_context_alloc();
-  if (e->context == NULL ||
-      is_error(heif_image_create(
-          width, height, heif_colorspace_RGB, has_alpha ? heif_chroma_interleaved_RGBA : heif_chroma_interleaved_RGB,
-          &e->image)) ||
-      is_error(heif_image_add_plane(e->image, heif_channel_interleaved, width, height, 8))) {
+  if (e->context == NULL || is_error(heif_image_create(width, height, heif_colorspace_RGB, chroma, &e->image)) ||
+      is_error(heif_image_add_plane(e->image, heif_channel_interleaved, width, height, is_deep ? DEPTH : 8))) {
     return false;
   }
   int stride = 0;

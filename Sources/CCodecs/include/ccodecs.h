@@ -175,6 +175,12 @@ typedef struct ccodecs_frame {
 
 // MARK: Metadata
 
+/// A color space by the code points of ITU-T H.273, as in `nclx` of HEIF and cICP of PNG.
+typedef struct ccodecs_color_codes {
+  uint16_t primaries;
+  uint16_t transfer;
+} ccodecs_color_codes;
+
 /// The metadata of a file, as an encoder or a rewriter writes it.
 typedef struct ccodecs_metadata {
   const uint8_t *exif; ///< EXIF data (a TIFF block), or NULL.
@@ -185,6 +191,8 @@ typedef struct ccodecs_metadata {
   size_t xmp_count;    ///< Size of `xmp` in bytes, at most 65504; 0 for none.
   const uint8_t *iptc; ///< Datasets of IPTC-IIM, or NULL. Only JPEG contains them.
   size_t iptc_count;   ///< Size of `iptc` in bytes, at most 65000; 0 for none.
+  /// PQ or HLG, without an ICC profile; 0 for none. Only PNG, AVIF and JPEG XL contain them.
+  ccodecs_color_codes color_codes;
 } ccodecs_metadata;
 
 // MARK: Decoder
@@ -287,11 +295,12 @@ typedef struct ccodecs_header {
   uint8_t chroma_down;   ///< Luma rows per chroma row; 0 if unknown.
   bool has_profile;      ///< The colors are not sRGB: see ccodecs_decoder_profile.
   ccodecs_gamut gamut;
-  uint32_t frame_count; ///< Number of frames; 0 if the bytes read so far do not specify it.
-  uint32_t play_count;  ///< How often an animation is played, as far as it is known; 0 for ever.
-  bool has_frames;      ///< ccodecs_decoder_select_frames can select others than the first.
-  bool has_pages;       ///< It can select any one of frame_count pages or pictures, which differ in their properties.
-  uint32_t warnings;    ///< Bits of CCODECS_WARNING_*; more may be set until CCODECS_DONE.
+  ccodecs_color_codes color_codes; ///< With CCODECS_GAMUT_HDR, what the samples are; else 0.
+  uint32_t frame_count;            ///< Number of frames; 0 if the bytes read so far do not specify it.
+  uint32_t play_count;             ///< How often an animation is played, as far as it is known; 0 for ever.
+  bool has_frames;                 ///< ccodecs_decoder_select_frames can select others than the first.
+  bool has_pages;    ///< It can select any one of frame_count pages or pictures, which differ in their properties.
+  uint32_t warnings; ///< Bits of CCODECS_WARNING_*; more may be set until CCODECS_DONE.
   /// There are content credentials (C2PA), which no result of this image satisfies. Only set if limits.keeps_metadata.
   bool has_credentials;
   bool is_damaged;      ///< The header is damaged: start fails with CCODECS_CORRUPT unless damage is tolerated.
@@ -474,10 +483,12 @@ size_t ccodecs_conversion_estimate_from_srgb(void);
 
 /// Creates a conversion from the decoder's profile, or from sRGB if it has none. Returns CCODECS_OK or
 /// CCODECS_NO_MEMORY. Legal before start, any number of times. `source` is any layout except YCC8. CMYK8 is converted
-/// to RGB8, and 16-bit samples to 8-bit samples; other layouts are kept. *conversion is NULL if there is nothing to
-/// convert or if the profile is unusable; in the latter case the header's warnings include CCODECS_WARNING_BAD_PROFILE.
+/// to RGB8, and 16-bit samples to 8-bit samples unless `keeps_depth`; other layouts are kept. *conversion is NULL if
+/// there is nothing to convert or if the profile is unusable; in the latter case the header's warnings include
+/// CCODECS_WARNING_BAD_PROFILE.
 ccodecs_status ccodecs_decoder_create_conversion(
-    ccodecs_decoder *decoder, ccodecs_pixels source, ccodecs_color_target target, ccodecs_conversion **conversion);
+    ccodecs_decoder *decoder, ccodecs_pixels source, ccodecs_color_target target, bool keeps_depth,
+    ccodecs_conversion **conversion);
 
 /// Converts one sRGB color to the colors of a profile for RGB. Returns false, and leaves `color` as it is, if the
 /// profile does not define this direction, or if the budget is exhausted. Frees all memory before it returns.

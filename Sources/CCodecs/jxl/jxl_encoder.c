@@ -45,7 +45,7 @@ static ccodecs_status end_frame(ccodecs_encoder *base) {
   jxl_encoder *e = (jxl_encoder *)base;
   const JxlPixelFormat format = {
       .num_channels = ccodecs_encoder_channels(&base->options),
-      .data_type = JXL_TYPE_UINT8,
+      .data_type = ccodecs_encoder_is_deep(&base->options) ? JXL_TYPE_UINT16 : JXL_TYPE_UINT8,
       .endianness = JXL_NATIVE_ENDIAN};
   if (JxlEncoderAddImageFrame(e->frame, &format, e->pixels, pixel_bytes(e)) != JXL_ENC_SUCCESS) {
     return fail(e, ccodecs_jxl_library_failure(&e->library));
@@ -76,7 +76,7 @@ static void destroy(ccodecs_encoder *base) {
 
 /// Returns libjxl 0.7's memory per pixel, measured with noise, which is the worst case.
 static uint64_t library_bytes_per_pixel(const ccodecs_encode_options *options) {
-  const bool has_alpha = options->pixels == CCODECS_PIXELS_RGBA8;
+  const bool has_alpha = ccodecs_encoder_channels(options) == 4;
   if (options->jxl.is_lossless) {
     return has_alpha ? 120 : 108;
   }
@@ -94,13 +94,13 @@ static uint64_t library_charge(const ccodecs_encode_options *options) {
 }
 
 uint64_t ccodecs_jxl_encoder_max_bytes(const ccodecs_encode_options *options) {
-  return options->jxl.is_lossless ? ccodecs_encoder_max_stored_bytes(options, ccodecs_encoder_channels(options))
+  return options->jxl.is_lossless ? ccodecs_encoder_max_stored_bytes(options, ccodecs_encoder_pixel_bytes(options))
                                   : ccodecs_encoder_max_lossy_bytes(options);
 }
 
 uint64_t ccodecs_jxl_encoder_estimate(const ccodecs_encode_options *options) {
   // The whole compressed result is buffered, in a block that may grow by half when the last byte arrives.
-  return sizeof(jxl_encoder) + library_charge(options) + pixel_count(options) * ccodecs_encoder_channels(options) +
+  return sizeof(jxl_encoder) + library_charge(options) + pixel_count(options) * ccodecs_encoder_pixel_bytes(options) +
          ccodecs_jxl_encoder_max_bytes(options) * 5 / 2;
 }
 
@@ -111,20 +111,37 @@ static float distance(uint8_t quality) {
   return distance < min_distance ? min_distance : distance;
 }
 
+/// Sets a color space from its code points, of which libjxl has all but one. P3 has two, which differ in their white.
+static void set_color_codes(JxlColorEncoding *colors, ccodecs_color_codes codes) {
+  enum { P3_D65 = 12 };
+  const bool is_display_p3 = codes.primaries == P3_D65;
+  colors->primaries = is_display_p3 ? JXL_PRIMARIES_P3 : (JxlPrimaries)codes.primaries;
+  colors->white_point = codes.primaries == JXL_PRIMARIES_P3 ? JXL_WHITE_POINT_DCI : JXL_WHITE_POINT_D65;
+  colors->transfer_function = (JxlTransferFunction)codes.transfer;
+}
+
+/// Returns the luminance of the largest sample in cd/m²: PQ defines it, HLG is usually displayed at this one.
+static float intensity_target(ccodecs_color_codes codes) {
+  return codes.transfer == JXL_TRANSFER_FUNCTION_PQ ? 10000 : 1000;
+}
+
 /// Describes the image. Returns false without memory; a color profile that libjxl refuses is recorded as the failure.
 static bool describe(jxl_encoder *e) {
   const ccodecs_encode_options *options = &e->base.options;
-  const bool has_alpha = options->pixels == CCODECS_PIXELS_RGBA8;
-  const bool is_gray = options->pixels == CCODECS_PIXELS_GRAY8;
+  const bool has_alpha = ccodecs_encoder_channels(options) == 4;
+  const bool is_gray = ccodecs_encoder_channels(options) == 1;
+  const uint32_t depth = ccodecs_encoder_is_deep(options) ? 16 : 8;
   JxlBasicInfo info;
   JxlEncoderInitBasicInfo(&info);
   info.xsize = options->width;
   info.ysize = options->height;
-  info.bits_per_sample = 8;
+  info.bits_per_sample = depth;
   info.num_color_channels = is_gray ? 1 : 3;
   info.num_extra_channels = has_alpha ? 1 : 0;
-  info.alpha_bits = has_alpha ? 8 : 0;
+  info.alpha_bits = has_alpha ? depth : 0;
   info.uses_original_profile = options->jxl.is_lossless;
+  const ccodecs_color_codes codes = options->metadata.color_codes;
+  info.intensity_target = codes.transfer == 0 ? info.intensity_target : intensity_target(codes);
   if (JxlEncoderSetBasicInfo(e->library.encoder, &info) != JXL_ENC_SUCCESS) {
     return false;
   }
@@ -137,6 +154,9 @@ static bool describe(jxl_encoder *e) {
   }
   JxlColorEncoding colors;
   JxlColorEncodingSetToSRGB(&colors, is_gray);
+  if (codes.transfer != 0) {
+    set_color_codes(&colors, codes);
+  }
   return JxlEncoderSetColorEncoding(e->library.encoder, &colors) == JXL_ENC_SUCCESS;
 }
 
@@ -194,7 +214,7 @@ ccodecs_encoder *ccodecs_jxl_encoder_create(const ccodecs_encode_options *option
   }
   memset(e, 0, sizeof *e);
   ccodecs_encoder_init(&e->base, &methods, options, budget);
-  e->row_bytes = (size_t)options->width * ccodecs_encoder_channels(options);
+  e->row_bytes = (size_t)options->width * ccodecs_encoder_pixel_bytes(options);
   e->pixels = ccodecs_allocate(budget, pixel_bytes(e));
   if (e->pixels != NULL && begin(e)) {
     return &e->base;

@@ -15,7 +15,7 @@ static const adam7_pass adam7[] = {{0, 0, 8, 8}, {4, 0, 8, 8}, {0, 4, 4, 8}, {2,
 static const adam7_pass whole[] = {{0, 0, 1, 1}};
 
 static uint64_t image_bytes(const ccodecs_encode_options *options) {
-  return (uint64_t)options->width * options->height * ccodecs_encoder_channels(options);
+  return (uint64_t)options->width * options->height * ccodecs_encoder_pixel_bytes(options);
 }
 
 uint64_t ccodecs_png_buffered_estimate(const ccodecs_encode_options *options) {
@@ -34,8 +34,8 @@ bool ccodecs_png_hold(png_encoder *e) {
 
 void ccodecs_png_buffer_rows(png_encoder *e, const ccodecs_rows *rows) {
   for (uint32_t i = 0; i < rows->row_counts[0]; i++, e->buffered_row_count++) {
-    memcpy(
-        e->buffered + e->buffered_row_count * e->row_bytes, rows->planes[0] + i * rows->row_strides[0], e->row_bytes);
+    ccodecs_png_copy_row(
+        e, rows->planes[0] + i * rows->row_strides[0], e->buffered + e->buffered_row_count * e->row_bytes);
   }
 }
 
@@ -48,7 +48,7 @@ void ccodecs_png_free_buffered(png_encoder *e) {
 /// high bits.
 static void gather(
     const uint8_t *source, uint8_t *row, uint32_t count, size_t across, size_t pixel_bytes, uint8_t depth) {
-  if (depth == 8) {
+  if (depth >= 8) {
     if (across == 1) {
       memcpy(row, source, count * pixel_bytes);
       return;
@@ -71,7 +71,7 @@ static ccodecs_status write_pass(png_encoder *e, adam7_pass pass, const uint8_t 
     return CCODECS_OK; // a pass without columns has no rows
   }
   const uint32_t count = (options->width - pass.x + pass.across - 1) / pass.across;
-  ccodecs_png_begin_pass(e, depth == 8 ? count * e->pixel_bytes : ((size_t)count * depth + 7) / 8);
+  ccodecs_png_begin_pass(e, depth >= 8 ? count * e->pixel_bytes : ((size_t)count * depth + 7) / 8);
   for (uint32_t y = pass.y; y < options->height; y += pass.down) {
     const uint8_t *row = pixels + ((size_t)y * options->width + pass.x) * e->pixel_bytes;
     gather(row, e->current, count, pass.across, e->pixel_bytes, depth);
@@ -85,7 +85,7 @@ static ccodecs_status write_pass(png_encoder *e, adam7_pass pass, const uint8_t 
 
 ccodecs_status ccodecs_png_write_buffered(png_encoder *e) {
   const bool is_indexed = e->base.options.png.palette_count > 0;
-  uint8_t depth = 8;
+  uint8_t depth = ccodecs_png_depth(e);
   ccodecs_status status =
       is_indexed ? ccodecs_png_write_palette(e, &depth) : ccodecs_png_write_beginning(e, depth, false);
   const bool is_interlaced = e->base.options.png.is_interlaced;

@@ -23,7 +23,7 @@ static const size_t level_bytes[LARGEST_ISAL_LEVEL + 1] = {0, ISAL_DEF_LVL1_DEFA
 /// zlib's maximum memory for a window and hash chains (zconf.h).
 static const size_t zlib_bytes = 280 << 10;
 
-/// Size in bytes of the zeros before a row, which represent the pixel to its left.
+/// Size in bytes of the zeros before a row, which represent the pixel to its left: that of the largest pixel.
 static const size_t margin = 8;
 
 // MARK: Chunks
@@ -39,7 +39,8 @@ ccodecs_status ccodecs_png_write_chunk(png_encoder *e, const char *type, const u
 
 ccodecs_status ccodecs_png_write_beginning(png_encoder *e, uint8_t depth, bool is_indexed) {
   static const uint8_t color_types[] = {
-      [CCODECS_PIXELS_GRAY8] = 0, [CCODECS_PIXELS_RGB8] = 2, [CCODECS_PIXELS_RGBA8] = 6};
+      [CCODECS_PIXELS_GRAY8] = 0,  [CCODECS_PIXELS_RGB8] = 2,  [CCODECS_PIXELS_RGBA8] = 6,
+      [CCODECS_PIXELS_GRAY16] = 0, [CCODECS_PIXELS_RGB16] = 2, [CCODECS_PIXELS_RGBA16] = 6};
   const ccodecs_encode_options *options = &e->base.options;
   uint8_t header[PNG_IHDR_BYTES] = {
       [8] = depth, [9] = is_indexed ? 3 : color_types[options->pixels], [12] = options->png.is_interlaced};
@@ -141,6 +142,18 @@ ccodecs_status ccodecs_png_restart(png_encoder *e) {
   return deflateReset(&e->slow) == Z_OK ? CCODECS_OK : CCODECS_UNSUPPORTED;
 }
 
+void ccodecs_png_copy_row(const png_encoder *e, const uint8_t *row, uint8_t *copy) {
+  if (!ccodecs_encoder_is_deep(&e->base.options)) {
+    memcpy(copy, row, e->row_bytes);
+    return;
+  }
+  const uint16_t *samples = (const uint16_t *)(const void *)row;
+  for (size_t i = 0; i < e->row_bytes / 2; i++) {
+    copy[2 * i] = (uint8_t)(samples[i] >> 8);
+    copy[2 * i + 1] = (uint8_t)samples[i];
+  }
+}
+
 static ccodecs_status write_rows(ccodecs_encoder *base, const ccodecs_rows *rows) {
   png_encoder *e = (png_encoder *)base;
   if (base->options.has_frames) {
@@ -152,7 +165,7 @@ static ccodecs_status write_rows(ccodecs_encoder *base, const ccodecs_rows *rows
     return CCODECS_OK;
   }
   for (uint32_t i = 0; i < rows->row_counts[0]; i++) {
-    memcpy(e->current, rows->planes[0] + i * rows->row_strides[0], e->row_bytes);
+    ccodecs_png_copy_row(e, rows->planes[0] + i * rows->row_strides[0], e->current);
     const ccodecs_status status = ccodecs_png_write_row(e);
     if (status != CCODECS_OK) {
       return status;
@@ -263,6 +276,9 @@ bool ccodecs_png_options_are_valid(const ccodecs_png_options *options) {
 
 bool ccodecs_png_encoder_takes(const ccodecs_encode_options *options) {
   const bool is_indexed = options->png.palette_count > 0;
+  if (ccodecs_encoder_is_deep(options)) {
+    return !options->has_frames && !is_indexed;
+  }
   // The frames of an animation with a palette are decoded once more, which adds alpha.
   return !options->has_frames ||
          (!options->png.is_interlaced && (!is_indexed || options->pixels == CCODECS_PIXELS_RGBA8));
@@ -270,11 +286,11 @@ bool ccodecs_png_encoder_takes(const ccodecs_encode_options *options) {
 
 uint64_t ccodecs_png_encoder_max_bytes(const ccodecs_encode_options *options) {
   const bool is_indexed = options->png.palette_count > 0;
-  return ccodecs_encoder_max_stored_bytes(options, is_indexed ? 1 : ccodecs_encoder_channels(options));
+  return ccodecs_encoder_max_stored_bytes(options, is_indexed ? 1 : ccodecs_encoder_pixel_bytes(options));
 }
 
 uint64_t ccodecs_png_encoder_estimate(const ccodecs_encode_options *options) {
-  const uint64_t row = (uint64_t)options->width * ccodecs_encoder_channels(options) + 16;
+  const uint64_t row = (uint64_t)options->width * ccodecs_encoder_pixel_bytes(options) + 16;
   const uint64_t compressor =
       options->png.compression_level > LARGEST_FAST_LEVEL
           ? zlib_bytes
@@ -299,7 +315,7 @@ ccodecs_encoder *ccodecs_png_encoder_create(const ccodecs_encode_options *option
   }
   memset(e, 0, sizeof *e);
   ccodecs_encoder_init(&e->base, &methods, options, budget);
-  e->pixel_bytes = ccodecs_encoder_channels(options);
+  e->pixel_bytes = ccodecs_encoder_pixel_bytes(options);
   e->filter = options->png.filter;
   const size_t row_bytes = options->width * e->pixel_bytes;
   e->rows = ccodecs_allocate(budget, 2 * (margin + row_bytes));
@@ -312,7 +328,7 @@ ccodecs_encoder *ccodecs_png_encoder_create(const ccodecs_encode_options *option
     const bool is_buffered = options->png.is_interlaced || options->png.palette_count > 0;
     const bool has_begun = options->has_frames ? ccodecs_png_begin_animation(e)
                            : is_buffered       ? ccodecs_png_hold(e)
-                                               : ccodecs_png_write_beginning(e, 8, false) == CCODECS_OK;
+                                         : ccodecs_png_write_beginning(e, ccodecs_png_depth(e), false) == CCODECS_OK;
     if (has_begun) {
       ccodecs_png_begin_pass(e, row_bytes);
       return &e->base;

@@ -56,6 +56,14 @@ ccodecs_status ccodecs_png_write_chunk(png_encoder *e, const char *type, const u
 /// Writes the signature, IHDR and metadata.
 ccodecs_status ccodecs_png_write_beginning(png_encoder *e, uint8_t depth, bool is_indexed);
 
+/// Returns the bits per sample of a file without a palette.
+static inline uint8_t ccodecs_png_depth(const png_encoder *e) {
+  return ccodecs_encoder_is_deep(&e->base.options) ? 16 : 8;
+}
+
+/// Copies a full row as files store it: samples of 16 bits with the high byte first.
+void ccodecs_png_copy_row(const png_encoder *e, const uint8_t *row, uint8_t *copy);
+
 /// Begins a pass with rows of `row_bytes` bytes, at most the size of a full row.
 void ccodecs_png_begin_pass(png_encoder *e, size_t row_bytes);
 

@@ -77,8 +77,15 @@ static bool append_xmp(const ccodecs_metadata *metadata, ccodecs_bytes *bytes, c
   return has_room;
 }
 
+/// Appends cICP: RGB of full range.
+static bool append_color_codes(const ccodecs_metadata *metadata, ccodecs_bytes *bytes, ccodecs_budget *budget) {
+  const uint8_t body[] = {(uint8_t)metadata->color_codes.primaries, (uint8_t)metadata->color_codes.transfer, 0, 1};
+  return ccodecs_png_append_chunk(bytes, "cICP", body, sizeof body, budget);
+}
+
 bool ccodecs_png_append_metadata(const ccodecs_metadata *metadata, ccodecs_bytes *bytes, ccodecs_budget *budget) {
-  return (metadata->icc_count == 0 || append_profile(metadata, bytes, budget)) &&
+  return (metadata->color_codes.transfer == 0 || append_color_codes(metadata, bytes, budget)) &&
+         (metadata->icc_count == 0 || append_profile(metadata, bytes, budget)) &&
          (metadata->exif_count == 0 ||
           ccodecs_png_append_chunk(bytes, "eXIf", metadata->exif, metadata->exif_count, budget)) &&
          (metadata->xmp_count == 0 || append_xmp(metadata, bytes, budget));

@@ -4,7 +4,7 @@ internal import ImageCodecs
 package enum ColorObstacle: String, Sendable, Hashable {
   /// The image is in CMYK, and results are not.
   case cmyk
-  /// PQ and HLG need more than 8 bits.
+  /// PQ and HLG need more than 8 bits, and code points.
   case hdr
   /// The profile is for gray, and the result is color.
   case gray
@@ -18,6 +18,8 @@ struct ColorPlan: Sendable, Hashable {
   let target: ColorTarget?
   /// The color space of the rows that are filtered and encoded.
   let gamut: ImageHeader.Gamut
+  /// Whether the rows that are encoded have more than 8 bits per sample.
+  let isDeep: Bool
   /// The reason why colors become sRGB although the configuration asks for another space; `nil` if they do not, or if
   /// they are sRGB already.
   let obstacle: ColorObstacle?
@@ -25,13 +27,17 @@ struct ColorPlan: Sendable, Hashable {
   /// Chooses the color space that the result can have and that is the closest to the requested one.
   /// - `format`: the format of the result.
   /// - `changesPixels`: whether gray may become color.
+  /// - `isDeep`: whether the result has more than 8 bits per sample.
   init(
-    _ header: ImageHeader, configuration: ProcessingConfiguration, format: ImageFormat, changesPixels: Bool
+    _ header: ImageHeader, configuration: ProcessingConfiguration, format: ImageFormat, changesPixels: Bool,
+    isDeep: Bool
   ) {
     let srgb: ColorTarget? = header.profileByteCount == 0 ? nil : .srgb
     let canContainProfile = format.traits.output?.containsProfiles ?? false
+    self.isDeep = isDeep
     switch configuration.colorSpace ?? .srgb {
-    case .keep where canContainProfile && Self.canKeep(header, format: format, changesPixels: changesPixels):
+    case .keep
+    where canContainProfile && Self.canKeep(header, format: format, changesPixels: changesPixels, isDeep: isDeep):
       (target, gamut) = (nil, header.gamut)
     case .displayP3 where canContainProfile:
       // The neutral colors of sRGB and Display P3 have the same values.
@@ -58,11 +64,13 @@ struct ColorPlan: Sendable, Hashable {
   }
 
   /// Whether rows of the result can have the colors of the image.
-  private static func canKeep(_ header: ImageHeader, format: ImageFormat, changesPixels: Bool) -> Bool {
+  private static func canKeep(
+    _ header: ImageHeader, format: ImageFormat, changesPixels: Bool, isDeep: Bool
+  ) -> Bool {
     switch header.gamut {
     case .srgb, .taggedSRGB, .displayP3: true
     // 8 bits are too few for these curves.
-    case .hdr: false
+    case .hdr: isDeep && header.colorCodes?.isCommon ?? false
     // A profile is for gray, RGB or CMYK, and results are not CMYK.
     case .other:
       switch header.colorSpace {
@@ -73,25 +81,27 @@ struct ColorPlan: Sendable, Hashable {
     }
   }
 
-  /// Returns the profile that the result contains; empty for none, which means sRGB.
+  /// Returns the profile that the result contains; empty for none, which means sRGB or code points.
   /// - `image`: the profile of the image.
   /// - `format`: the input format of the encoder.
   func profile(ofImage image: [UInt8], format: PixelFormat) -> [UInt8] {
     switch gamut {
     case .srgb, .hdr: []
-    case .taggedSRGB: format == .gray8 ? [] : ColorTarget.srgb.compactProfile
-    case .displayP3: format == .gray8 ? [] : ColorTarget.displayP3.compactProfile
+    case .taggedSRGB: format.channelCount == 1 ? [] : ColorTarget.srgb.compactProfile
+    case .displayP3: format.channelCount == 1 ? [] : ColorTarget.displayP3.compactProfile
     case .other: image
     }
   }
 
   /// An upper bound of the bytes that the conversion charges; 0 without a conversion.
   func conversionByteCount(_ header: ImageHeader) -> Int {
-    switch target {
-    case nil: 0
-    case .srgb: header.conversionByteCount
-    case .displayP3: max(header.conversionByteCount, ColorConversion.estimatedByteCountFromSRGB)
-    }
+    let conversion =
+      switch target {
+      case nil: 0
+      case .srgb: header.conversionByteCount
+      case .displayP3: max(header.conversionByteCount, ColorConversion.estimatedByteCountFromSRGB)
+      }
+    return conversion + (isDeep && conversion > 0 ? ColorConversion.deepByteCount : 0)
   }
 }
 
@@ -102,6 +112,14 @@ struct ImageAttachments {
   /// The metadata of the image, if a rendition contains some of it; otherwise empty.
   let metadata: ImageMetadata
   let budget: ImageBudget
+
+  /// Returns an sRGB color as samples of PQ or HLG, whose white is the reference white of 203 cd/m².
+  func brightened(_ color: Color) -> Color {
+    // The profile shows it as 229 of 255: see `ccodecs_profile_from_codes`.
+    let channels = [color.red, color.green, color.blue].map { UInt8((Int($0) * 229 + 127) / 255) }
+    let converted = ColorProfile.convert(channels, to: profile, budget: budget)
+    return Color(red: converted[0], green: converted[1], blue: converted[2])
+  }
 
   /// Returns an sRGB color as the samples of rows with `profile`.
   func converted(_ color: Color, to profile: [UInt8]) -> Color {

@@ -69,13 +69,14 @@ package struct ImageInfo: Sendable, Hashable {
       if plan.passthrough.recoding(plan.encoder) != nil { noteFormat(plan.encoder.format) }
       return
     }
-    format = ""
+    self.format = ""
     size = plan.outputSize
     orientation = Orientation.up.rawValue
     hasAlpha = plan.encoder.pixelFormat.hasAlpha
     tensor = TensorInfo(plan)
-    bitDepth = 8 * (tensor?.element.byteCount ?? 1)
-    let isGray = tensor.map { $0.channels == .gray } ?? (plan.encoder.pixelFormat == .gray8)
+    let format = plan.encoder.pixelFormat
+    bitDepth = tensor.map { 8 * $0.element.byteCount } ?? plan.encoder.storedBitDepth
+    let isGray = tensor.map { $0.channels == .gray } ?? (format.channelCount == 1 && format != .ycc8)
     colorSpace = (isGray ? ImageHeader.ColorSpace.gray : .rgb).rawValue
     gamut = plan.color.gamut.name
     (frameCount, duration, playCount) = (plan.frames.isAnimation ? 0 : 1, nil, nil)

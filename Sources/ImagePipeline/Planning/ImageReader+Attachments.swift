@@ -8,7 +8,8 @@ extension ImageReader {
     _ configurations: [ProcessingConfiguration]
   ) throws(PipelineError) -> ImageAttachments {
     let budget = budget
-    let keepsProfile = header?.gamut == .other && configurations.contains { $0.colorSpace == .keep }
+    let keepsProfile =
+      (header?.gamut == .other || header?.gamut == .hdr) && configurations.contains { $0.colorSpace == .keep }
     if profile.isEmpty, keepsProfile || configurations.contains(where: \.hidesPixels) {
       profile = try withDecoder { (decoder) throws(CodecError) in
         let profile = decoder.profile

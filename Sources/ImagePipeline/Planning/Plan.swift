@@ -145,13 +145,17 @@ package struct Plan: Sendable, Hashable {
     hasOverlays = !(configuration.overlays ?? []).isEmpty
     changesPixels = !filters.isEmpty || framing.isPadded || hasOverlays
     hidden = try Self.hiddenAreas(configuration, header: header, orientation, attachments)
-    let colorFormat = header.hasAlpha ? PixelFormat.rgba8 : .rgb8
+    var colorFormat = header.hasAlpha ? PixelFormat.rgba8 : .rgb8
     // Converting gray with a gray profile yields gray, so no other pixel format is needed.
     let isGray = header.colorSpace == .gray && !header.hasAlpha
     let mergesPlanes = resampling != .stored && header.colorSpace == .ycbcr
     let formats = Self.formats(header: header, configuration: configuration, isAnimation: frames.isAnimation)
     let format = formats[0]
-    color = ColorPlan(header, configuration: configuration, format: format, changesPixels: changesPixels)
+    let depth = DepthPlan(
+      header, configuration: configuration, formats: formats, hasFilters: !filters.isEmpty,
+      isAnimation: frames.isAnimation)
+    color = ColorPlan(
+      header, configuration: configuration, format: format, changesPixels: changesPixels, isDeep: depth.isDeep)
     let needsColor = !filters.isEmpty || framing.isPadded || !Self.drawsOnPlanes(configuration.overlays ?? [], header)
     let isPassed = !needsColor && !mergesPlanes && (color.target == nil || isGray)
     let choice = try FormatChoice(
@@ -165,11 +169,16 @@ package struct Plan: Sendable, Hashable {
         header: header, format: format, outputSize: framing.canvasSize, configuration: configuration,
         colorFormat: isPassed ? nil : colorFormat)
     }
+    if depth.isDeep { options.pixelFormat = options.pixelFormat.deep }
     let profile = color.profile(ofImage: attachments.profile, format: options.pixelFormat)
     options.metadata = attachments.metadata(
       for: configuration, rights: header.rights, outputSize: framing.canvasSize, isSRGB: color.gamut.isSRGB)
     options.metadata.profile = profile
-    background = attachments.converted(configuration.background ?? .white, to: profile)
+    options.metadata.colorCodes = color.gamut == .hdr ? header.colorCodes : nil
+    background =
+      color.gamut == .hdr
+      ? attachments.brightened(configuration.background ?? .white)
+      : attachments.converted(configuration.background ?? .white, to: profile)
     options.hasFrames = frames.isAnimation
     options.spill = frames.isAnimation ? spill : nil
     let isCompressed = options.format != .raw
@@ -183,9 +192,11 @@ package struct Plan: Sendable, Hashable {
     encoder = options
     usesLibraryThreads = header.format.traits.usesLibraryThreads || encoder.format.traits.usesLibraryThreads
     warnings = Self.warnings(
-      configuration, outputSize: framing.canvasSize, hasCredentials: header.hasCredentials, color.obstacle)
+      configuration, outputSize: framing.canvasSize, hasCredentials: header.hasCredentials, color.obstacle,
+      depth.obstacle)
     headerWarnings = header.warnings.map { Warning($0, of: header) }
     let encoderOptions = encoder
+    if depth.isDeep { colorFormat = colorFormat.deep }
     filterFormat = isPassed ? encoderOptions.pixelFormat : colorFormat
     factsPlace = FactsPlace(configuration, header: header, filterFormat: filterFormat)
     profileFormat =
@@ -283,7 +294,8 @@ package struct Plan: Sendable, Hashable {
   }
 
   private static func warnings(
-    _ configuration: ProcessingConfiguration, outputSize: PixelSize, hasCredentials: Bool, _ obstacle: ColorObstacle?
+    _ configuration: ProcessingConfiguration, outputSize: PixelSize, hasCredentials: Bool, _ obstacle: ColorObstacle?,
+    _ depthObstacle: DepthObstacle?
   ) -> [Warning] {
     var warnings: [Warning] = []
     if (configuration.scaleFactor ?? 1) > 1, configuration.maxWidth == nil, configuration.maxHeight == nil {
@@ -296,6 +308,7 @@ package struct Plan: Sendable, Hashable {
     if let requested = configuration.colorSpace, let obstacle {
       warnings.append(.changedColorSpace(requested: requested, because: obstacle))
     }
+    if let depthObstacle { warnings.append(.reducedBitDepth(because: depthObstacle)) }
     return warnings
   }
 }

@@ -4,7 +4,7 @@ internal import ImageKernels
 /// Converts rows of the result's size to the pixel format of the filters or the encoder.
 ///
 /// It merges color planes to RGB, divides by alpha or flattens onto the background, and rounds 16-bit samples to 8
-/// bits. Strips that already have the format bypass the stage.
+/// bits unless the result keeps them. Strips that already have the format bypass the stage.
 struct ColorStage: Stage {
   private let width: Int
   private let background: Color

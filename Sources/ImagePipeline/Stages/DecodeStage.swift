@@ -33,7 +33,8 @@ struct DecodeStage: ~Copyable {
     let scale = plans[0].decodeScale
     do {
       for key in Set(plans.compactMap { ConversionKey($0) }) {
-        conversions[key] = try decoder.makeColorConversion(of: key.format, to: key.target)
+        conversions[key] = try decoder.makeColorConversion(
+          of: key.format, to: key.target, keepsDepth: key.keepsDepth)
       }
       layout = try decoder.start(
         scale: scale, keepsCMYK: plans.contains { $0.profileFormat == .cmyk8 },
@@ -166,10 +167,12 @@ struct ConversionKey: Hashable {
   /// The input pixel format.
   let format: PixelFormat
   let target: ColorTarget
+  /// Whether samples of 16 bits stay such.
+  let keepsDepth: Bool
 
   /// Returns `nil` for a plan that converts nothing.
   init?(_ plan: Plan) {
     guard let target = plan.color.target else { return nil }
-    (format, self.target) = (plan.profileFormat, target)
+    (format, self.target, keepsDepth) = (plan.profileFormat, target, plan.color.isDeep)
   }
 }

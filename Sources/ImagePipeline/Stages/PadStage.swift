@@ -36,12 +36,14 @@ struct PadStage: Stage {
     format = layout.format
     gauge = context.gauge
     let rowByteCount = framing.canvasSize.width * format.pixelByteCount
-    let pixel = [color.red, color.green, color.blue, 255].prefix(format.pixelByteCount)
+    let samples = [color.red, color.green, color.blue, 255].prefix(format.channelCount)
+    // A level of 8 bits twice is that of 16 bits.
+    let pixel = format.is16Bit ? samples.flatMap { [$0, $0] } : Array(samples)
     func background() throws(PipelineError) -> RowBuffer {
       let buffer = try context.allocate { (budget) throws(CodecError) in
         try RowBuffer(rowByteCount: rowByteCount, rowCount: Self.rowCount, budget: budget)
       }
-      buffer.fill(Array(pixel))
+      buffer.fill(pixel)
       return buffer
     }
     rows = (try background(), try background())

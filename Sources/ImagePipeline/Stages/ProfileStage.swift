@@ -3,12 +3,13 @@ internal import ImageKernels
 
 /// Converts colors from the image's profile to the color space of the result, on rows of the result's size.
 ///
-/// The conversion rounds 16-bit samples to 8 bits. Without a conversion, CMYK is converted without a profile, and
-/// 16-bit samples are rounded. If neither applies, strips bypass the stage and it allocates nothing.
+/// The conversion rounds 16-bit samples to 8 bits, unless the result keeps them. Without a conversion, CMYK is converted
+/// without a profile, and 16-bit samples are rounded. If neither applies, strips bypass the stage and it allocates nothing.
 struct ProfileStage: Stage {
   private let width: Int
   private let conversionByteCount: Int
   private let key: ConversionKey?
+  private let keepsDepth: Bool
   private var format = PixelFormat.rgb8
   private var work: Work?
 
@@ -28,18 +29,19 @@ struct ProfileStage: Stage {
     width = plan.storedOutputSize.width
     conversionByteCount = plan.conversionByteCount
     key = ConversionKey(plan)
+    keepsDepth = plan.color.isDeep
   }
 
   /// Returns an upper bound that includes the color conversion.
   func estimatedByteCount(_ layout: inout PixelLayout) -> Int {
     let input = layout.format
-    layout.format = input.afterProfile
+    layout.format = output(input)
     guard conversionByteCount > 0 || layout.format != input else { return 0 }
-    return width * 4 * Self.rowCount + conversionByteCount
+    return width * max(4, layout.format.pixelByteCount) * Self.rowCount + conversionByteCount
   }
 
   mutating func start(_ layout: inout PixelLayout, _ context: borrowing StageContext) throws(PipelineError) -> Bool {
-    let (input, output, width) = (layout.format, layout.format.afterProfile, width)
+    let (input, output, width) = (layout.format, output(layout.format), width)
     format = output
     if let key, key.format == input, let conversion = context.conversions[key] {
       let buffer = try context.allocate { (budget) throws(CodecError) in
@@ -57,6 +59,8 @@ struct ProfileStage: Stage {
     layout.format = output
     return true
   }
+
+  private func output(_ input: PixelFormat) -> PixelFormat { keepsDepth ? input : input.afterProfile }
 
   func push(_ strip: borrowing Strip, next: NextStage) throws(PipelineError) {
     for rows in strip.plane(0).portions(of: Self.rowCount) {

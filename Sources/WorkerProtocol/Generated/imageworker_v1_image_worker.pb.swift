@@ -890,6 +890,7 @@ public nonisolated enum Imageworker_V1_WarningCode: SwiftProtobuf.Enum, Swift.Ca
   case credentialsRemoved // = 30
   case colorSpaceChanged // = 31
   case trimIgnored // = 32
+  case bitDepthReduced // = 35
   case UNRECOGNIZED(Int)
 
   public init() {
@@ -921,6 +922,7 @@ public nonisolated enum Imageworker_V1_WarningCode: SwiftProtobuf.Enum, Swift.Ca
     case 30: self = .credentialsRemoved
     case 31: self = .colorSpaceChanged
     case 32: self = .trimIgnored
+    case 35: self = .bitDepthReduced
     default: self = .UNRECOGNIZED(rawValue)
     }
   }
@@ -950,6 +952,7 @@ public nonisolated enum Imageworker_V1_WarningCode: SwiftProtobuf.Enum, Swift.Ca
     case .credentialsRemoved: return 30
     case .colorSpaceChanged: return 31
     case .trimIgnored: return 32
+    case .bitDepthReduced: return 35
     case .UNRECOGNIZED(let i): return i
     }
   }
@@ -979,6 +982,7 @@ public nonisolated enum Imageworker_V1_WarningCode: SwiftProtobuf.Enum, Swift.Ca
     .credentialsRemoved,
     .colorSpaceChanged,
     .trimIgnored,
+    .bitDepthReduced,
   ]
 
 }
@@ -2540,6 +2544,15 @@ public nonisolated struct Imageworker_V1_PNGOptions: Sendable {
   /// Clears the value of `filter`. Subsequent reads from it will return its default value.
   public mutating func clearFilter() {self._filter = nil}
 
+  public var bitDepth: UInt32 {
+    get {_bitDepth ?? 0}
+    set {_bitDepth = newValue}
+  }
+  /// Returns true if `bitDepth` has been explicitly set.
+  public var hasBitDepth: Bool {self._bitDepth != nil}
+  /// Clears the value of `bitDepth`. Subsequent reads from it will return its default value.
+  public mutating func clearBitDepth() {self._bitDepth = nil}
+
   public var unknownFields = SwiftProtobuf.UnknownStorage()
 
   public init() {}
@@ -2548,6 +2561,7 @@ public nonisolated struct Imageworker_V1_PNGOptions: Sendable {
   fileprivate var _interlaced: Bool? = nil
   fileprivate var _paletteColors: UInt32? = nil
   fileprivate var _filter: Imageworker_V1_PNGFilter? = nil
+  fileprivate var _bitDepth: UInt32? = nil
 }
 
 public nonisolated struct Imageworker_V1_WebPOptions: Sendable {
@@ -2615,11 +2629,21 @@ public nonisolated struct Imageworker_V1_AVIFOptions: Sendable {
   /// Clears the value of `effort`. Subsequent reads from it will return its default value.
   public mutating func clearEffort() {self._effort = nil}
 
+  public var bitDepth: UInt32 {
+    get {_bitDepth ?? 0}
+    set {_bitDepth = newValue}
+  }
+  /// Returns true if `bitDepth` has been explicitly set.
+  public var hasBitDepth: Bool {self._bitDepth != nil}
+  /// Clears the value of `bitDepth`. Subsequent reads from it will return its default value.
+  public mutating func clearBitDepth() {self._bitDepth = nil}
+
   public var unknownFields = SwiftProtobuf.UnknownStorage()
 
   public init() {}
 
   fileprivate var _effort: UInt32? = nil
+  fileprivate var _bitDepth: UInt32? = nil
 }
 
 public nonisolated struct Imageworker_V1_JXLOptions: Sendable {
@@ -2645,12 +2669,22 @@ public nonisolated struct Imageworker_V1_JXLOptions: Sendable {
   /// Clears the value of `effort`. Subsequent reads from it will return its default value.
   public mutating func clearEffort() {self._effort = nil}
 
+  public var bitDepth: UInt32 {
+    get {_bitDepth ?? 0}
+    set {_bitDepth = newValue}
+  }
+  /// Returns true if `bitDepth` has been explicitly set.
+  public var hasBitDepth: Bool {self._bitDepth != nil}
+  /// Clears the value of `bitDepth`. Subsequent reads from it will return its default value.
+  public mutating func clearBitDepth() {self._bitDepth = nil}
+
   public var unknownFields = SwiftProtobuf.UnknownStorage()
 
   public init() {}
 
   fileprivate var _lossless: Bool? = nil
   fileprivate var _effort: UInt32? = nil
+  fileprivate var _bitDepth: UInt32? = nil
 }
 
 public nonisolated struct Imageworker_V1_TensorOptions: Sendable {
@@ -3094,7 +3128,7 @@ nonisolated extension Imageworker_V1_TensorNormalization: SwiftProtobuf._ProtoNa
 }
 
 nonisolated extension Imageworker_V1_WarningCode: SwiftProtobuf._ProtoNameProviding {
-  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{2}\0WARNING_CODE_UNSPECIFIED\0\u{1}WARNING_CODE_EXIF_IGNORED\0\u{1}WARNING_CODE_FIRST_IMAGE_ONLY\0\u{1}WARNING_CODE_DAMAGE_REPAIRED\0\u{1}WARNING_CODE_END_ADDED\0\u{1}WARNING_CODE_TRUNCATED\0\u{1}WARNING_CODE_PROFILE_IGNORED\0\u{1}WARNING_CODE_DAMAGED\0\u{1}WARNING_CODE_SCALE_FACTOR_IGNORED\0\u{1}WARNING_CODE_TARGET_SIMILARITY_IGNORED\0\u{1}WARNING_CODE_TARGET_SIMILARITY_MISSED\0\u{1}WARNING_CODE_SIZE_REDUCED\0\u{1}WARNING_CODE_QUALITY_REDUCED\0\u{1}WARNING_CODE_LARGER_THAN_IMAGE\0\u{1}WARNING_CODE_NEVER_LARGER_IGNORED\0\u{1}WARNING_CODE_FORMAT_CHANGED\0\u{1}WARNING_CODE_DAMAGE_TOLERATED\0\u{1}WARNING_CODE_ORIENTATION_IGNORED\0\u{1}WARNING_CODE_DAMAGE_UNCHECKED\0\u{1}WARNING_CODE_FRAMES_DROPPED\0\u{2}\u{b}WARNING_CODE_CREDENTIALS_REMOVED\0\u{1}WARNING_CODE_COLOR_SPACE_CHANGED\0\u{1}WARNING_CODE_TRIM_IGNORED\0")
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{2}\0WARNING_CODE_UNSPECIFIED\0\u{1}WARNING_CODE_EXIF_IGNORED\0\u{1}WARNING_CODE_FIRST_IMAGE_ONLY\0\u{1}WARNING_CODE_DAMAGE_REPAIRED\0\u{1}WARNING_CODE_END_ADDED\0\u{1}WARNING_CODE_TRUNCATED\0\u{1}WARNING_CODE_PROFILE_IGNORED\0\u{1}WARNING_CODE_DAMAGED\0\u{1}WARNING_CODE_SCALE_FACTOR_IGNORED\0\u{1}WARNING_CODE_TARGET_SIMILARITY_IGNORED\0\u{1}WARNING_CODE_TARGET_SIMILARITY_MISSED\0\u{1}WARNING_CODE_SIZE_REDUCED\0\u{1}WARNING_CODE_QUALITY_REDUCED\0\u{1}WARNING_CODE_LARGER_THAN_IMAGE\0\u{1}WARNING_CODE_NEVER_LARGER_IGNORED\0\u{1}WARNING_CODE_FORMAT_CHANGED\0\u{1}WARNING_CODE_DAMAGE_TOLERATED\0\u{1}WARNING_CODE_ORIENTATION_IGNORED\0\u{1}WARNING_CODE_DAMAGE_UNCHECKED\0\u{1}WARNING_CODE_FRAMES_DROPPED\0\u{2}\u{b}WARNING_CODE_CREDENTIALS_REMOVED\0\u{1}WARNING_CODE_COLOR_SPACE_CHANGED\0\u{1}WARNING_CODE_TRIM_IGNORED\0\u{2}\u{3}WARNING_CODE_BIT_DEPTH_REDUCED\0")
 }
 
 nonisolated extension Imageworker_V1_ProcessImageRequest: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
@@ -5190,7 +5224,7 @@ nonisolated extension Imageworker_V1_JPEGOptions: SwiftProtobuf.Message, SwiftPr
 
 nonisolated extension Imageworker_V1_PNGOptions: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   public static let protoMessageName: String = _protobuf_package + ".PNGOptions"
-  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}compression_level\0\u{1}interlaced\0\u{3}palette_colors\0\u{1}filter\0")
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}compression_level\0\u{1}interlaced\0\u{3}palette_colors\0\u{1}filter\0\u{3}bit_depth\0")
 
   public mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -5202,6 +5236,7 @@ nonisolated extension Imageworker_V1_PNGOptions: SwiftProtobuf.Message, SwiftPro
       case 2: try { try decoder.decodeSingularBoolField(value: &self._interlaced) }()
       case 3: try { try decoder.decodeSingularUInt32Field(value: &self._paletteColors) }()
       case 4: try { try decoder.decodeSingularEnumField(value: &self._filter) }()
+      case 5: try { try decoder.decodeSingularUInt32Field(value: &self._bitDepth) }()
       default: break
       }
     }
@@ -5224,6 +5259,9 @@ nonisolated extension Imageworker_V1_PNGOptions: SwiftProtobuf.Message, SwiftPro
     try { if let v = self._filter {
       try visitor.visitSingularEnumField(value: v, fieldNumber: 4)
     } }()
+    try { if let v = self._bitDepth {
+      try visitor.visitSingularUInt32Field(value: v, fieldNumber: 5)
+    } }()
     try unknownFields.traverse(visitor: &visitor)
   }
 
@@ -5232,6 +5270,7 @@ nonisolated extension Imageworker_V1_PNGOptions: SwiftProtobuf.Message, SwiftPro
     if lhs._interlaced != rhs._interlaced {return false}
     if lhs._paletteColors != rhs._paletteColors {return false}
     if lhs._filter != rhs._filter {return false}
+    if lhs._bitDepth != rhs._bitDepth {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
@@ -5288,7 +5327,7 @@ nonisolated extension Imageworker_V1_WebPOptions: SwiftProtobuf.Message, SwiftPr
 
 nonisolated extension Imageworker_V1_AVIFOptions: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   public static let protoMessageName: String = _protobuf_package + ".AVIFOptions"
-  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}effort\0")
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}effort\0\u{3}bit_depth\0")
 
   public mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -5297,6 +5336,7 @@ nonisolated extension Imageworker_V1_AVIFOptions: SwiftProtobuf.Message, SwiftPr
       // enabled. https://github.com/apple/swift-protobuf/issues/1034
       switch fieldNumber {
       case 1: try { try decoder.decodeSingularUInt32Field(value: &self._effort) }()
+      case 2: try { try decoder.decodeSingularUInt32Field(value: &self._bitDepth) }()
       default: break
       }
     }
@@ -5310,11 +5350,15 @@ nonisolated extension Imageworker_V1_AVIFOptions: SwiftProtobuf.Message, SwiftPr
     try { if let v = self._effort {
       try visitor.visitSingularUInt32Field(value: v, fieldNumber: 1)
     } }()
+    try { if let v = self._bitDepth {
+      try visitor.visitSingularUInt32Field(value: v, fieldNumber: 2)
+    } }()
     try unknownFields.traverse(visitor: &visitor)
   }
 
   public static func ==(lhs: Imageworker_V1_AVIFOptions, rhs: Imageworker_V1_AVIFOptions) -> Bool {
     if lhs._effort != rhs._effort {return false}
+    if lhs._bitDepth != rhs._bitDepth {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
@@ -5322,7 +5366,7 @@ nonisolated extension Imageworker_V1_AVIFOptions: SwiftProtobuf.Message, SwiftPr
 
 nonisolated extension Imageworker_V1_JXLOptions: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   public static let protoMessageName: String = _protobuf_package + ".JXLOptions"
-  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}lossless\0\u{1}effort\0")
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}lossless\0\u{1}effort\0\u{3}bit_depth\0")
 
   public mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -5332,6 +5376,7 @@ nonisolated extension Imageworker_V1_JXLOptions: SwiftProtobuf.Message, SwiftPro
       switch fieldNumber {
       case 1: try { try decoder.decodeSingularBoolField(value: &self._lossless) }()
       case 2: try { try decoder.decodeSingularUInt32Field(value: &self._effort) }()
+      case 3: try { try decoder.decodeSingularUInt32Field(value: &self._bitDepth) }()
       default: break
       }
     }
@@ -5348,12 +5393,16 @@ nonisolated extension Imageworker_V1_JXLOptions: SwiftProtobuf.Message, SwiftPro
     try { if let v = self._effort {
       try visitor.visitSingularUInt32Field(value: v, fieldNumber: 2)
     } }()
+    try { if let v = self._bitDepth {
+      try visitor.visitSingularUInt32Field(value: v, fieldNumber: 3)
+    } }()
     try unknownFields.traverse(visitor: &visitor)
   }
 
   public static func ==(lhs: Imageworker_V1_JXLOptions, rhs: Imageworker_V1_JXLOptions) -> Bool {
     if lhs._lossless != rhs._lossless {return false}
     if lhs._effort != rhs._effort {return false}
+    if lhs._bitDepth != rhs._bitDepth {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }

@@ -51,6 +51,7 @@ extension Imageworker_V1_WarningCode {
       case .credentialsRemoved: .credentialsRemoved
       case .colorSpaceChanged: .colorSpaceChanged
       case .trimIgnored: .trimIgnored
+      case .bitDepthReduced: .bitDepthReduced
       }
   }
 }

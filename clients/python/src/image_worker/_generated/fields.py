@@ -96,6 +96,8 @@ class PNGOptions(TypedDict, total=False):
     palette_colors: int
     # Row filter.
     filter: PNGFilter
+    # Bits per sample of an image that has more than 8: 8 or 16.
+    bit_depth: int
 
 
 class WebPOptions(TypedDict, total=False):
@@ -123,6 +125,8 @@ class AVIFOptions(TypedDict, total=False):
 
     # Effort, from 0 (fastest) to 9 (smallest).
     effort: int
+    # As png.bit_depth, but 8 or 10.
+    bit_depth: int
 
 
 class JXLOptions(TypedDict, total=False):
@@ -132,6 +136,8 @@ class JXLOptions(TypedDict, total=False):
     lossless: bool
     # Effort, from 1 (fastest) to 9 (smallest).
     effort: int
+    # As png.bit_depth.
+    bit_depth: int
 
 
 AutoEffort = Literal["low", "medium", "high"]

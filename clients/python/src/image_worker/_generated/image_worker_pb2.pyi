@@ -180,6 +180,7 @@ class WarningCode(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     WARNING_CODE_CREDENTIALS_REMOVED: _ClassVar[WarningCode]
     WARNING_CODE_COLOR_SPACE_CHANGED: _ClassVar[WarningCode]
     WARNING_CODE_TRIM_IGNORED: _ClassVar[WarningCode]
+    WARNING_CODE_BIT_DEPTH_REDUCED: _ClassVar[WarningCode]
 REGION_SHAPE_UNSPECIFIED: RegionShape
 REGION_SHAPE_RECTANGLE: RegionShape
 REGION_SHAPE_ELLIPSE: RegionShape
@@ -296,6 +297,7 @@ WARNING_CODE_FRAMES_DROPPED: WarningCode
 WARNING_CODE_CREDENTIALS_REMOVED: WarningCode
 WARNING_CODE_COLOR_SPACE_CHANGED: WarningCode
 WARNING_CODE_TRIM_IGNORED: WarningCode
+WARNING_CODE_BIT_DEPTH_REDUCED: WarningCode
 
 class ProcessImageRequest(_message.Message):
     __slots__ = ("image", "preset", "configuration", "renditions", "preview", "auxiliary_images", "shared_memory")
@@ -783,16 +785,18 @@ class JPEGOptions(_message.Message):
     def __init__(self, progressive: bool = ..., chroma_subsampling: _Optional[_Union[ChromaSubsampling, str]] = ..., optimize_huffman: bool = ..., restart_rows: _Optional[int] = ...) -> None: ...
 
 class PNGOptions(_message.Message):
-    __slots__ = ("compression_level", "interlaced", "palette_colors", "filter")
+    __slots__ = ("compression_level", "interlaced", "palette_colors", "filter", "bit_depth")
     COMPRESSION_LEVEL_FIELD_NUMBER: _ClassVar[int]
     INTERLACED_FIELD_NUMBER: _ClassVar[int]
     PALETTE_COLORS_FIELD_NUMBER: _ClassVar[int]
     FILTER_FIELD_NUMBER: _ClassVar[int]
+    BIT_DEPTH_FIELD_NUMBER: _ClassVar[int]
     compression_level: int
     interlaced: bool
     palette_colors: int
     filter: PNGFilter
-    def __init__(self, compression_level: _Optional[int] = ..., interlaced: bool = ..., palette_colors: _Optional[int] = ..., filter: _Optional[_Union[PNGFilter, str]] = ...) -> None: ...
+    bit_depth: int
+    def __init__(self, compression_level: _Optional[int] = ..., interlaced: bool = ..., palette_colors: _Optional[int] = ..., filter: _Optional[_Union[PNGFilter, str]] = ..., bit_depth: _Optional[int] = ...) -> None: ...
 
 class WebPOptions(_message.Message):
     __slots__ = ("lossless", "near_lossless", "method", "sharp_chroma")
@@ -807,18 +811,22 @@ class WebPOptions(_message.Message):
     def __init__(self, lossless: bool = ..., near_lossless: _Optional[int] = ..., method: _Optional[int] = ..., sharp_chroma: bool = ...) -> None: ...
 
 class AVIFOptions(_message.Message):
-    __slots__ = ("effort",)
+    __slots__ = ("effort", "bit_depth")
     EFFORT_FIELD_NUMBER: _ClassVar[int]
+    BIT_DEPTH_FIELD_NUMBER: _ClassVar[int]
     effort: int
-    def __init__(self, effort: _Optional[int] = ...) -> None: ...
+    bit_depth: int
+    def __init__(self, effort: _Optional[int] = ..., bit_depth: _Optional[int] = ...) -> None: ...
 
 class JXLOptions(_message.Message):
-    __slots__ = ("lossless", "effort")
+    __slots__ = ("lossless", "effort", "bit_depth")
     LOSSLESS_FIELD_NUMBER: _ClassVar[int]
     EFFORT_FIELD_NUMBER: _ClassVar[int]
+    BIT_DEPTH_FIELD_NUMBER: _ClassVar[int]
     lossless: bool
     effort: int
-    def __init__(self, lossless: bool = ..., effort: _Optional[int] = ...) -> None: ...
+    bit_depth: int
+    def __init__(self, lossless: bool = ..., effort: _Optional[int] = ..., bit_depth: _Optional[int] = ...) -> None: ...
 
 class TensorOptions(_message.Message):
     __slots__ = ("element_type", "layout", "channels", "normalization", "scale", "mean", "standard_deviation")

@@ -1,0 +1,22 @@
+internal import CCodecs
+
+/// A color space by the code points of ITU-T H.273, as in `nclx` of HEIF and cICP of PNG.
+package struct ColorCodes: Sendable, Hashable {
+  package var primaries: UInt16
+  package var transfer: UInt16
+
+  package init(primaries: UInt16, transfer: UInt16) {
+    self.primaries = primaries
+    self.transfer = transfer
+  }
+
+  init?(_ handle: ccodecs_color_codes) {
+    guard handle.transfer != 0 else { return nil }
+    (primaries, transfer) = (handle.primaries, handle.transfer)
+  }
+
+  var handle: ccodecs_color_codes { ccodecs_color_codes(primaries: primaries, transfer: transfer) }
+
+  /// Whether each format that stores code points has these primaries: BT.709, BT.2020 and P3.
+  package var isCommon: Bool { [1, 9, 11, 12].contains(primaries) }
+}
