@@ -37,6 +37,16 @@ def workers():
         worker.process.wait()
 
 
+LEAST_REQUEST = "      lb_policy: LEAST_REQUEST\n"
+
+
+def by_load_reports() -> list[tuple[str, str]]:
+    """The changes of envoy.yaml that its comment describes."""
+    [block] = re.findall(
+        r"^      # load_balancing_policy:\n(?:      #   .*\n)+", (CONFIGURATIONS / FILES["envoy"]).read_text(), re.M)
+    return [(block, block.replace("      # ", "      ")), (LEAST_REQUEST, "")]
+
+
 FILES = {"haproxy": "haproxy.cfg", "nginx": "nginx.conf", "envoy": "envoy.yaml"}
 
 
@@ -229,6 +239,36 @@ def test_envoy_repeats_single_calls_of_a_lost_worker(workers, tmp_path):
         assert wait_until(lambda: proxy.healthy_addresses() == {workers[2].address})
     finally:
         proxy.stop()
+
+
+def test_envoy_gives_workers_shares_by_their_load_reports(tmp_path):
+    """The one with fewer threads is as fast for a single call, so that only its reports can be the reason."""
+    workers = [Worker("--load-reports", "--log-format", "json", "--cache-memory-mib", "0", "--threads", str(count))
+               for count in (1, 4, 4)]
+    proxy = Proxy(None, "envoy", workers, tmp_path, by_load_reports())
+    try:
+        assert wait_until(lambda: status(proxy.address) == health_pb2.HealthCheckResponse.SERVING)
+        assert wait_until(lambda: len(proxy.healthy_addresses()) == 3)
+        client, photo = Client(proxy), (FIXTURES / "photo-420.jpg").read_bytes()
+
+        def counts():
+            return [sum("/ProcessImage" in line for line in worker.log) for worker in workers]
+
+        def has_shares():
+            before = counts()
+            with ThreadPoolExecutor(2) as pool:
+                parts = pool.map(lambda _: list(client.process(photo, preset="upload")), range(90))
+                assert {found[-1].WhichOneof("part") for found in parts} == {"report"}
+            one, *others = [after - start for after, start in zip(counts(), before, strict=True)]
+            return one * 1.5 < min(others)
+
+        # Shares are equal until the first reports have come, and change once a second.
+        assert wait_until(has_shares), counts()
+    finally:
+        proxy.stop()
+        for worker in workers:
+            worker.process.kill()
+            worker.process.wait()
 
 
 def test_envoy_sends_the_same_image_to_the_same_worker(tmp_path):

@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import image_worker._tensors as tensors
@@ -151,7 +152,7 @@ class WritingWorker(TensorWorker):
 
 
 def segments() -> list[str]:
-    return [name for name in os.listdir("/dev/shm") if name.startswith(f"image-worker.{os.getpid()}-")]
+    return [name for name in os.listdir("/dev/shm") if name.startswith(f"image-worker.python-{os.getpid()}-")]
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the worker writes shared memory on Linux alone")
@@ -174,6 +175,49 @@ def test_arrays_in_shared_memory_are_written_in_place() -> None:
         with pytest.raises(TypeError, match="need width and height"):
             client.tensor(b"1", shared_memory=True)
     assert segments() == []
+
+
+KILLED = """
+import os, signal, sys
+from image_worker._shared_memory import Segment
+segments = [Segment(1 << 16), Segment(1 << 16)]
+print(os.getpid(), flush=True)
+sys.stdin.read()
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+ALIVE = "from image_worker._shared_memory import Segment\nSegment(1 << 16)"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the worker writes shared memory on Linux alone")
+def test_segments_of_a_process_that_was_killed_are_removed_and_others_are_not() -> None:
+    other = Path("/dev/shm/image-worker.other-client")
+    other.write_bytes(b"")
+    process = subprocess.Popen([sys.executable, "-c", KILLED], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    try:
+        assert process.stdin and process.stdout
+        pattern = f"image-worker.python-{int(process.stdout.readline())}-*"
+        subprocess.run([sys.executable, "-c", ALIVE], check=True)
+        assert len(list(Path("/dev/shm").glob(pattern))) == 2
+        process.communicate(timeout=60)
+        assert len(list(Path("/dev/shm").glob(pattern))) == 2
+        subprocess.run([sys.executable, "-c", ALIVE], check=True)
+        assert not list(Path("/dev/shm").glob(pattern)) and other.exists()
+    finally:
+        process.kill()
+        other.unlink()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the worker writes shared memory on Linux alone")
+def test_many_processes_create_segments_while_others_look_for_stale_ones() -> None:
+    program = (
+        "from image_worker import _shared_memory as memory\n"
+        "for _ in range(200):\n"
+        "    memory._remove_stale.cache_clear()\n"
+        "    segment = memory.Segment(1)\n"
+        "    assert memory.Path('/dev/shm', segment.place(0, 1).name).exists()\n"
+        "    segment.hide()\n")
+    processes = [subprocess.Popen([sys.executable, "-c", program]) for _ in range(4)]
+    assert [process.wait(timeout=300) for process in processes] == [0] * 4
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the worker writes shared memory on Linux alone")
