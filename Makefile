@@ -5,7 +5,7 @@ CONFIGURATION ?= release
 SWIFT_BUILD = deploy/swift.sh build -c $(CONFIGURATION) --product image-worker
 WORKER = .build/$(CONFIGURATION)/image-worker
 
-.PHONY: run test unit-test codec-test kernel-test end-to-end-test soak-test soak leaks spark-test fuzz build release setup format check-format generate \
+.PHONY: run test unit-test codec-test kernel-test example-test end-to-end-test soak-test soak leaks spark-test fuzz build release setup format check-format generate \
         check-generated lint breaking text docs bench corpus compare bench-pair cost-gate figures completions dist sbom clean
 
 ## Serve on 127.0.0.1:50051. Options: make run ARGS="--port 8080"
@@ -22,9 +22,9 @@ run: build
 build: setup
 	$(SWIFT_BUILD)
 
-## Pass every test: the decoders' against libjpeg-turbo and a minute of fuzzing, those of the package, a minute of
-## trouble, and those of a foreign client against the worker.
-test: setup codec-test kernel-test fuzz unit-test soak-test end-to-end-test
+## Pass every test: the decoders' against libjpeg-turbo and a minute of fuzzing, those of the package, packages that use its
+## library, a minute of trouble, and those of a foreign client against the worker.
+test: setup codec-test kernel-test fuzz unit-test example-test soak-test end-to-end-test
 
 # Suites of what has kernels for several instruction sets, and those of what uses them.
 KERNEL_TESTS = CPixelsTests|ImageKernelsTests|ImageCodecsTests
@@ -60,6 +60,10 @@ codec-test: setup
 kernel-test: setup
 	@deploy/setup.sh --neon || echo "The kernels for NEON are not tested where a compiler for AArch64 or QEMU is missing."
 	Tests/Kernels/run.sh
+
+## Build packages outside of this repository that use ImageWorkerKit, and make a thumbnail with each.
+example-test: setup
+	Tests/Examples/run.py
 
 ## Run the Spark job on a local cluster. Not part of `make test`, as it needs Java and downloads 450 MB.
 spark-test: build

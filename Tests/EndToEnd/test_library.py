@@ -1,7 +1,7 @@
 """Examples/thumbnail-command uses the product ImageWorkerKit, and nothing more of the worker.
 
-Its source is compiled against the modules that the build has left, and linked with the objects of the product alone: a build of the
-package from outside would compile the engine a second time.
+Its source is compiled against the modules that the build has left, and linked with the objects of the product alone.
+Tests/Examples builds the package from outside, which compiles the engine a second time.
 """
 
 import functools
