@@ -50,7 +50,7 @@ def test_arrays_are_sent_without_compression(pixels: Any, expected: bytes) -> No
 @pytest.mark.parametrize("source, text", [
     (PIXELS.astype("f4"), "uint8 of the shape .* not <f4 of the shape"), (PIXELS[..., :2], r"not \|u1 of the shape \(2, 3, 2\)"),
     (numpy.zeros((0, 4), "uint8"), r"the shape \(0, 4\)"), (7, "an image is bytes, a path, a URL, .* not int"),
-    (None, "not NoneType"), (object(), "not object")])
+    (None, "not NoneType"), (object(), "not object"), ({"bytes": b"image"}, "not dict")])
 def test_a_wrong_type_is_named_with_its_item(source: Any, text: str) -> None:
     with FakeWorker() as worker, Client(worker.address) as client:
         with pytest.raises(TypeError, match=text):

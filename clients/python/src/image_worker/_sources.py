@@ -8,7 +8,7 @@ import os
 import re
 import struct
 import zlib
-from collections.abc import AsyncIterable, AsyncIterator, Iterable
+from collections.abc import AsyncIterable, AsyncIterator, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Protocol, Union
 
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ class Upload:
             self._start = file.tell() if self._is_replayable else 0
         elif hasattr(source, "open"):
             self._is_replayable = True
-        elif isinstance(source, (Iterable, AsyncIterable)):
+        elif isinstance(source, (Iterable, AsyncIterable)) and not isinstance(source, Mapping):
             self._is_replayable = False
         else:
             raise TypeError(f"{_ACCEPTED}, not {type(source).__name__}")
