@@ -4,8 +4,8 @@
 figures.py [--write]
 
 Exit status 1 if a document quotes another figure, or lacks a quotation; --write corrects the figures. The file has one
-run for each machine and instruction set, with its commit, date and command; `make bench ARGS="... --record"` writes it. The
-bytes of JPEGs are from jpeg_encoder.py, and edited by hand: shares at quality 0.8, 4:2:0, of photographs that the encoder
+run for each machine and instruction set, with its commit, date and command; `make bench ARGS="... --record"` writes it, and
+tensors.py --record one for arrays of models. The bytes of JPEGs are from jpeg_encoder.py, and edited by hand: shares at quality 0.8, 4:2:0, of photographs that the encoder
 was not fitted to.
 """
 
@@ -22,6 +22,8 @@ LIBVIPS, OPENCV = "libvips 8.18", "OpenCV"
 #: The photographs of the means.
 BASELINE = ("12mp-dog", "12mp-dji", "12mp-bmng", "12mp-book")
 JOBS = "TFPHWN"
+#: What only one kind of run has: the bytes of JPEGs, and arrays for models. Others are of `make bench`.
+KINDS = ("bytes", "tensors")
 TABLE_HEAD = f"| image | {' | '.join(JOBS)} |\n" + "|---" * (len(JOBS) + 1) + "|\n"
 
 #: Quotations of figures by document. Line breaks may be anywhere.
@@ -50,9 +52,14 @@ QUOTATIONS = [
 TABLES = [ROOT / "Benchmarks" / "results" / "compared-with-libvips.md"]
 
 
+def kind(run: dict) -> str:
+    """Returns what of KINDS a run has; "" for one of `make bench`."""
+    return next((name for name in KINDS if name in run), "")
+
+
 def means(run: dict) -> dict[str, list[float]]:
     """Returns by job how many times the worker's CPU time libvips takes: of each baseline photograph, or their mean."""
-    if "bytes" in run:
+    if kind(run):
         return {}
     if "means" in run:
         return {job: [value] for job, value in run["means"][LIBVIPS].items()}
@@ -72,6 +79,8 @@ def values(runs: list[dict]) -> dict[str, str]:
             found |= {f"{name}.{job}": f"{mean:.2f}", f"{name}.{job}.share": f"{1 / mean:.2f}",
                       f"{name}.{job}.least": f"{min(times):.2f}"}
         found |= {f"bytes.{kind}": f"{share:.2f}" for kind, share in run.get("bytes", {}).items()}
+        for job, rows in run.get("tensors", {}).items():
+            found |= {f"{name}.tensors.{job}.{row}": f"{one['rate']:.0f}" for row, one in rows.items()}
         for image, by_calls in run.get("load", {}).items():
             for calls, rates in by_calls.items():
                 found |= {f"{name}.load.{image}.{calls}.{server}": f"{rate:.0f}" for server, rate in rates.items()}
@@ -114,10 +123,10 @@ def dump(runs: list[dict]) -> str:
 
 
 def record(run: dict) -> None:
-    """Writes a run to the file, in the place of one of the same machine and instructions."""
+    """Writes a run to the file, in the place of one of the same kind, machine and instructions."""
     runs = json.loads(FIGURES.read_text())
     key = ("machine", "instruction_set")
-    others = [one for one in runs if "bytes" in one or any(one[name] != run[name] for name in key)]
+    others = [one for one in runs if kind(one) != kind(run) or any(one[name] != run[name] for name in key)]
     FIGURES.write_text(dump(others + [run]))
 
 

@@ -38,7 +38,7 @@ WAYS = {
     "over TCP": (False, {}), "over a Unix socket": (True, {}), "in shared memory": (True, {"shared_memory": True}),
     "in shared memory, exact": (True, {"shared_memory": True, "exact_resize": True, "resampling_kernel": "bicubic"})}
 #: How often the four photographs of 12 megapixels are processed.
-REPETITIONS = 8
+REPETITIONS = 4
 
 
 def make_small(photographs: Path, folder: Path, count: int) -> None:
