@@ -18,4 +18,8 @@ void report(const char *kernel, bool is_good);
 
 void check_transforms(void);
 
+// unfilter.c
+
+void check_unfilter(void);
+
 #endif

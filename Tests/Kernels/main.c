@@ -255,6 +255,7 @@ int main(void) {
     check_resize();
     check_filter();
     check_transforms();
+    check_unfilter();
     check_encoder();
   }
   check_similarity();

@@ -27,11 +27,7 @@ void ccodecs_png_unfilter(uint8_t filter, uint8_t *row, const uint8_t *above, si
 void ccodecs_png_unfilter_rows(uint8_t *rows, size_t stride, size_t row_count, size_t count, size_t pixel_bytes);
 
 /// The maximum number of rows that ccodecs_png_unfilter_rows processes together.
-enum { PNG_ROWS_AT_ONCE = 16 };
-
-/// Reverses the filters of 8 or 16 rows like ccodecs_png_unfilter_rows, if this processor can and it is faster than
-/// fewer rows together. Returns their number, or 0 if it did nothing.
-size_t ccodecs_png_unfilter_many(uint8_t *rows, size_t stride, size_t row_count, size_t count, size_t pixel_bytes);
+enum { PNG_ROWS_AT_ONCE = 8 };
 
 /// The conversion of stored rows to returned rows with 8 bits per sample, or 16 if the file has 16.
 typedef struct png_expansion {

@@ -14,8 +14,8 @@ enum { CHECKED_ROWS = 4 };
 /// The maximum length of a match in deflate (RFC 1951, section 3.2.5).
 enum { MAX_MATCH_BYTES = 258 };
 
-/// Size of a batch in bytes: large enough for few inflate calls, small enough for the cache. It may be larger for
-/// PNG_ROWS_AT_ONCE rows.
+/// Size of a batch in bytes: large enough for few inflate calls, each of which copies 32 KB that it may refer to, small
+/// enough for the cache. It may be larger for several times PNG_ROWS_AT_ONCE rows.
 static const size_t batch_bytes = 128 << 10;
 static const size_t max_batch_bytes = 256 << 10;
 
@@ -28,14 +28,15 @@ static size_t stored_row_bytes(const png_decoder *d, uint32_t width) {
   return ((size_t)width * d->stored_bits + 7) / 8;
 }
 
-/// Returns the number of rows in a batch, limited to the image's height: a multiple of PNG_ROWS_AT_ONCE, or of
-/// CHECKED_ROWS if rows are too large for that.
+/// Returns the number of rows in a batch, limited to the image's height: a multiple of twice PNG_ROWS_AT_ONCE, or of
+/// less if rows are too large for that.
 static size_t batch_rows(const png_decoder *d) {
   const size_t row_bytes = stored_row_bytes(d, d->base.header.width) + 1;
-  const size_t fitting = row_bytes <= max_batch_bytes / PNG_ROWS_AT_ONCE && row_bytes > batch_bytes / PNG_ROWS_AT_ONCE
-                             ? PNG_ROWS_AT_ONCE
-                             : batch_bytes / row_bytes;
-  const size_t multiple = fitting < PNG_ROWS_AT_ONCE ? CHECKED_ROWS : PNG_ROWS_AT_ONCE;
+  const size_t fitting = batch_bytes / row_bytes;
+  size_t multiple = (size_t)2 * PNG_ROWS_AT_ONCE;
+  while (multiple > CHECKED_ROWS && multiple * row_bytes > max_batch_bytes) {
+    multiple /= 2;
+  }
   const size_t rows = fitting < multiple ? multiple : fitting - fitting % multiple;
   const size_t height = d->base.header.height;
   return rows > height ? height : rows;
