@@ -6,10 +6,31 @@
 
 #include <string.h>
 
-/// Returns sample `x` of a row with less than 8 bits per sample.
-static inline uint32_t packed(const uint8_t *stored, uint32_t x, uint32_t bits) {
-  const uint32_t at = x * bits;
-  return (stored[at >> 3] >> (8 - bits - (at & 7))) & ((1u << bits) - 1);
+/// The number of samples with less than 8 bits that are unpacked at once, a multiple of 8.
+enum { UNPACKED = 512 };
+
+/// Unpacks samples with less than 8 bits, of whole bytes: up to 3 more samples are written.
+static void unpack(const uint8_t *stored, uint32_t bits, uint32_t count, uint8_t *samples) {
+  switch (bits) {
+  case 1:
+    for (uint32_t x = 0; x < count; x++) {
+      samples[x] = stored[x >> 3] >> (~x & 7) & 1;
+    }
+    break;
+  case 2:
+    for (uint32_t x = 0; x < count; x += 4, stored++) {
+      for (uint32_t i = 0; i < 4; i++) {
+        samples[x + i] = *stored >> (6 - 2 * i) & 3;
+      }
+    }
+    break;
+  default:
+    for (uint32_t x = 0; x < count; x += 2, stored++) {
+      samples[x] = *stored >> 4;
+      samples[x + 1] = *stored & 15;
+    }
+    break;
+  }
 }
 
 bool ccodecs_png_is_plain(const png_expansion *e) {
@@ -17,19 +38,19 @@ bool ccodecs_png_is_plain(const png_expansion *e) {
   return e->bit_depth == 8 && !e->has_key && channels == e->channels;
 }
 
-static void expand_gray(const png_expansion *e, const uint8_t *stored, uint8_t *given, uint32_t width) {
-  const uint32_t bits = e->bit_depth;
-  const uint32_t factor = bits >= 8 ? 1 : 255 / ((1u << bits) - 1);
-  for (uint32_t x = 0; x < width; x++) {
-    const uint32_t sample = bits == 8 ? stored[x] : packed(stored, x, bits);
-    const uint8_t gray = (uint8_t)(sample * factor);
-    if (e->channels == 1) {
-      given[x] = gray;
-      continue;
+/// Expands gray samples, one byte each and not yet scaled.
+static void expand_gray(const png_expansion *e, const uint8_t *samples, uint8_t *given, uint32_t width) {
+  const uint32_t factor = e->bit_depth >= 8 ? 1 : 255 / ((1u << e->bit_depth) - 1);
+  if (e->channels == 1) {
+    for (uint32_t x = 0; x < width; x++) {
+      given[x] = (uint8_t)(samples[x] * factor);
     }
+    return;
+  }
+  for (uint32_t x = 0; x < width; x++) {
     uint8_t *pixel = given + 4 * (size_t)x;
-    pixel[0] = pixel[1] = pixel[2] = gray;
-    pixel[3] = e->has_key && sample == e->key[0] ? 0 : 255;
+    pixel[0] = pixel[1] = pixel[2] = (uint8_t)(samples[x] * factor);
+    pixel[3] = e->has_key && samples[x] == e->key[0] ? 0 : 255;
   }
 }
 
@@ -48,14 +69,44 @@ static void expand_rgb(const png_expansion *e, const uint8_t *stored, uint8_t *g
   }
 }
 
-static bool expand_palette(const png_expansion *e, const uint8_t *stored, uint8_t *given, uint32_t width) {
+/// Expands indices, one byte each. Returns false if one is outside the palette.
+static bool expand_palette(const png_expansion *e, const uint8_t *indices, uint8_t *given, uint32_t width) {
+  const size_t channels = e->channels;
   uint32_t largest = 0;
   for (uint32_t x = 0; x < width; x++) {
-    const uint32_t index = e->bit_depth == 8 ? stored[x] : packed(stored, x, e->bit_depth);
-    largest = index > largest ? index : largest;
-    memcpy(given + (size_t)e->channels * x, e->palette[index], e->channels == 4 ? 4 : 3);
+    largest = indices[x] > largest ? indices[x] : largest;
+  }
+  // Four bytes are copied also of the pixels that have three, except the last one.
+  for (uint32_t x = 0; x + 1 < width; x++) {
+    memcpy(given + channels * x, e->palette[indices[x]], 4);
+  }
+  for (size_t i = 0; i < channels; i++) {
+    given[channels * (width - 1) + i] = e->palette[indices[width - 1]][i];
   }
   return largest < e->palette_count;
+}
+
+/// Expands a row of gray samples or indices, of which several may share a byte. Returns false if an index is outside
+/// the palette.
+static bool expand_samples(const png_expansion *e, const uint8_t *stored, uint8_t *given, uint32_t width) {
+  uint8_t unpacked[UNPACKED];
+  bool is_good = true;
+  const uint32_t most = e->bit_depth == 8 ? width : UNPACKED;
+  for (uint32_t x = 0; x < width; x += most) {
+    const uint32_t count = width - x < most ? width - x : most;
+    const uint8_t *samples = stored + x * (size_t)e->bit_depth / 8;
+    if (e->bit_depth < 8) {
+      unpack(samples, e->bit_depth, count, unpacked);
+      samples = unpacked;
+    }
+    uint8_t *to = given + (size_t)e->channels * x;
+    if (e->color_type == 0) {
+      expand_gray(e, samples, to, count);
+    } else {
+      is_good = expand_palette(e, samples, to, count) && is_good;
+    }
+  }
+  return is_good;
 }
 
 static void expand_gray_alpha(const uint8_t *stored, uint8_t *given, uint32_t width) {
@@ -92,13 +143,11 @@ bool ccodecs_png_expand(const png_expansion *e, const uint8_t *stored, uint8_t *
   }
   switch (e->color_type) {
   case 0:
-    expand_gray(e, stored, given, width);
-    return true;
+  case 3:
+    return expand_samples(e, stored, given, width);
   case 2:
     expand_rgb(e, stored, given, width);
     return true;
-  case 3:
-    return expand_palette(e, stored, given, width);
   case 4:
     expand_gray_alpha(stored, given, width);
     return true;
