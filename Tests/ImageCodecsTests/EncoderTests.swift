@@ -67,6 +67,24 @@ struct EncoderTests {
   }
 
   @Test(
+    "of lossy WebP convert RGB as they convert RGBA that is opaque, for any strip height",
+    arguments: [(1, 1), (1, 2), (2, 3), (5, 31), (33, 16), (40, 37)])
+  func opaqueWebP(width: Int, height: Int) throws {
+    let colors = noiseSamples(width * height * 3)
+    let opaque = (0..<width * height).flatMap { colors[3 * $0..<3 * $0 + 3] + [255] }
+    func encode(_ samples: [UInt8], _ format: PixelFormat, rowCount: Int) throws -> [UInt8] {
+      var pixels = try Pixels.decode(Fixture.bytes("photo.png"))
+      pixels.format = format
+      pixels.layout = [PlaneLayout(width: width, height: height)]
+      pixels.planes = [samples]
+      let options = EncoderOptions(format: .webp, width: width, height: height, pixelFormat: format, quality: 80)
+      return try self.encode(pixels, options, rowCount: rowCount, budget: ImageBudget(limit: 1 << 26))
+    }
+    let expected = try encode(opaque, .rgba8, rowCount: height)
+    for rowCount in [1, 3, 16, 17, height] { #expect(try encode(colors, .rgb8, rowCount: rowCount) == expected) }
+  }
+
+  @Test(
     "of every format write a file that decodes to the same image", arguments: ImageFormat.allCases.filter(\.isEncodable)
   )
   func everyFormat(format: ImageFormat) throws {

@@ -44,6 +44,9 @@ static ccodecs_status write(ccodecs_encoder *base, const ccodecs_rows *rows) {
     ccodecs_canvases_write(&e->canvases, rows);
     return CCODECS_OK;
   }
+  if (e->pair != NULL) {
+    return ccodecs_webp_write_planes(e, rows->planes[0], rows->row_strides[0], rows->row_counts[0]);
+  }
   ccodecs_webp_import(e, rows->planes[0], rows->row_strides[0], e->written, rows->row_counts[0]);
   e->written += rows->row_counts[0];
   return CCODECS_OK;
@@ -125,6 +128,7 @@ static void destroy(ccodecs_encoder *base) {
   ccodecs_bytes_free(&e->before, budget);
   ccodecs_bytes_free(&e->after, budget);
   ccodecs_canvases_destroy(&e->canvases, budget);
+  ccodecs_free(budget, e->pair);
   ccodecs_free(budget, e);
 }
 
@@ -132,8 +136,9 @@ static uint64_t pixel_count(const ccodecs_encode_options *options) {
   return (uint64_t)options->width * options->height;
 }
 
-/// Returns libwebp 1.2.4's memory per pixel, measured with noise, which is the worst case: ARGB, its conversion to YUV
-/// and alpha or its backward references, and, unless the low-memory mode is on, its analysis of the image.
+/// Returns libwebp 1.2.4's memory per pixel, measured with noise, which is the worst case: ARGB, unless rows are
+/// converted to YUV when they are written, its conversion to YUV and alpha or its backward references, and, unless the
+/// low-memory mode is on, its analysis of the image.
 static uint64_t library_bytes_per_pixel(const ccodecs_encode_options *options) {
   const uint8_t method = options->webp.method;
   if (options->webp.is_lossless) {
@@ -142,10 +147,11 @@ static uint64_t library_bytes_per_pixel(const ccodecs_encode_options *options) {
   if (options->pixels == CCODECS_PIXELS_RGBA8) { // alpha is a lossless image of its own
     return method < 3 ? 40 : method < 6 ? 47 : 60;
   }
+  const uint64_t saved = ccodecs_webp_has_planes(options) ? sizeof(uint32_t) : 0;
   if (method < 3 || options->webp.saves_memory) {
-    return 12;
+    return 12 - saved;
   }
-  return options->quality <= 80 ? 23 : options->quality <= 95 ? 30 : 34;
+  return (options->quality <= 80 ? 23 : options->quality <= 95 ? 30 : 34) - saved;
 }
 
 static uint64_t library_charge(const ccodecs_encode_options *options) {
@@ -159,7 +165,8 @@ uint64_t ccodecs_webp_encoder_max_bytes(const ccodecs_encode_options *options) {
 
 uint64_t ccodecs_webp_encoder_estimate(const ccodecs_encode_options *options) {
   // The whole compressed result is buffered, in a block that may grow by half when the last byte arrives.
-  return sizeof(webp_encoder) + library_charge(options) + ccodecs_webp_encoder_max_bytes(options) * 5 / 2 +
+  return sizeof(webp_encoder) + ccodecs_webp_pair_bytes(options) + library_charge(options) +
+         ccodecs_webp_encoder_max_bytes(options) * 5 / 2 +
          (options->has_frames ? ccodecs_webp_animation_estimate(options) : 0);
 }
 
@@ -178,12 +185,19 @@ static void configure(webp_encoder *e) {
       webp->is_lossless && webp->near_lossless == 100; // otherwise the colors of transparent pixels would change
   e->config.low_memory = webp->saves_memory;
   e->config.use_sharp_yuv = webp->sharp_chroma;
-  e->image.use_argb = 1;
+  e->image.use_argb = !ccodecs_webp_has_planes(options);
   e->image.width = (int)options->width;
   e->image.height = (int)options->height;
   e->image.writer = on_write;
   e->image.progress_hook = on_progress;
   e->image.custom_ptr = e;
+}
+
+/// Allocates the rows that wait for their conversion, if any. Returns false if the budget is exhausted.
+static bool prepare_planes(webp_encoder *e) {
+  const size_t byte_count = ccodecs_webp_pair_bytes(&e->base.options);
+  e->pair = byte_count > 0 ? ccodecs_allocate(e->base.budget, byte_count) : NULL;
+  return e->pair != NULL || byte_count == 0;
 }
 
 /// Copies the metadata as chunks. Returns false if the budget is exhausted.
@@ -205,8 +219,8 @@ ccodecs_encoder *ccodecs_webp_encoder_create(const ccodecs_encode_options *optio
   memset(e, 0, sizeof *e);
   ccodecs_encoder_init(&e->base, &methods, options, budget);
   const uint64_t charge = library_charge(options);
-  if (take_metadata(e) && WebPPictureInit(&e->image) && WebPConfigInit(&e->config) && charge <= SIZE_MAX &&
-      ccodecs_budget_charge(budget, (size_t)charge)) {
+  if (take_metadata(e) && prepare_planes(e) && WebPPictureInit(&e->image) && WebPConfigInit(&e->config) &&
+      charge <= SIZE_MAX && ccodecs_budget_charge(budget, (size_t)charge)) {
     e->charged = (size_t)charge;
     configure(e);
     if (options->has_frames) {

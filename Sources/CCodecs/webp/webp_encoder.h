@@ -18,6 +18,10 @@ typedef struct webp_encoder {
   ccodecs_bytes after;  ///< The chunks of metadata that follow it.
   uint8_t flags;        ///< Those of the metadata.
 
+  // Planes: see webp_planes.c.
+  uint8_t *pair; ///< Two rows of RGB; NULL if the library converts its image to planes, if at all.
+  bool has_half; ///< The first row of `pair` waits for the second.
+
   // Animations: see webp_animation.c. The output is the file of the pending frame alone.
   ccodecs_canvases canvases;
   bool is_pending_blended;        ///< Its transparent pixels show the frame before it.
@@ -35,6 +39,17 @@ ccodecs_status ccodecs_webp_compress(webp_encoder *e);
 
 /// Adds metadata to the file in the output. Returns CCODECS_OK or CCODECS_NO_MEMORY.
 ccodecs_status ccodecs_webp_add_metadata(webp_encoder *e);
+
+// webp_planes.c
+
+/// Returns whether rows are converted to planes when they are written.
+bool ccodecs_webp_has_planes(const ccodecs_encode_options *options);
+
+/// Returns the size of `pair`, 0 if rows are not converted.
+size_t ccodecs_webp_pair_bytes(const ccodecs_encode_options *options);
+
+/// Converts rows of RGB to planes. Returns CCODECS_OK or CCODECS_NO_MEMORY.
+ccodecs_status ccodecs_webp_write_planes(webp_encoder *e, const uint8_t *rows, size_t row_stride, uint32_t row_count);
 
 // webp_animation.c
 
