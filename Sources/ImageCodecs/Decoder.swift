@@ -81,7 +81,8 @@ package struct Decoder: ~Copyable {
 
   /// Selects the frames that are decoded, and updates the header.
   ///
-  /// Call it after the header is complete and before `start`. By default the first frame is decoded alone.
+  /// Call it after the header is complete and before `start`. By default the first frame is decoded alone, or the default
+  /// image of an APNG if it is none of the frames.
   /// - `first`: the index of the first frame; negative to count from the end.
   /// - `count`: the maximum number of frames; 0 for all. Of pages, one is decoded whatever it is.
   /// - Throws: `unsupported` if only the first frame can be decoded, `noFrame` if there is no frame at `first`.

@@ -87,6 +87,8 @@ package struct ImageHeader: Sendable, Hashable {
   package var hasFrames: Bool
   /// Whether any one of the pages or images of the file, which `frameCount` counts, can be decoded.
   package var hasPages: Bool
+  /// Whether the image that is decoded without a selection is none of the frames (APNG).
+  package var hasDefaultImage: Bool
   /// The warnings so far.
   package var warnings: [Warning]
   /// Whether the header is damaged and can only be used if damage is tolerated.
@@ -128,6 +130,7 @@ extension ImageHeader {
     playCount = Int(handle.play_count)
     hasFrames = handle.has_frames
     hasPages = handle.has_pages
+    hasDefaultImage = handle.has_default_image
     warnings = Warning.all(handle.warnings)
     isDamaged = handle.is_damaged
     damagedRow = handle.warnings & UInt32(CCODECS_WARNING_TOLERATED) != 0 ? Int(handle.damaged_row) : nil

@@ -299,7 +299,9 @@ typedef struct ccodecs_header {
   uint32_t frame_count;            ///< Number of frames; 0 if the bytes read so far do not specify it.
   uint32_t play_count;             ///< How often an animation is played, as far as it is known; 0 for ever.
   bool has_frames;                 ///< ccodecs_decoder_select_frames can select others than the first.
-  bool has_pages;    ///< It can select any one of frame_count pages or pictures, which differ in their properties.
+  bool has_pages; ///< It can select any one of frame_count pages or pictures, which differ in their properties.
+  /// The image that is decoded without ccodecs_decoder_select_frames is none of the frames (APNG).
+  bool has_default_image;
   uint32_t warnings; ///< Bits of CCODECS_WARNING_*; more may be set until CCODECS_DONE.
   /// There are content credentials (C2PA), which no result of this image satisfies. Only set if limits.keeps_metadata.
   bool has_credentials;
@@ -612,7 +614,8 @@ typedef struct ccodecs_encode_options {
   ccodecs_raw_options raw;
   ccodecs_metadata metadata; ///< To embed; borrowed for create.
   /// Allow any number of frames; PNG, WebP and GIF only. A PNG or WebP is then not written before finish, and
-  /// compressed frames are spooled as `spill` specifies. A result with one frame is a still image all the same.
+  /// compressed frames are spooled as `spill` specifies. A result for which one frame began is a still image all the
+  /// same.
   bool has_frames;
   ccodecs_limits spill; ///< Only the fields for spooled data are used; the directory must stay open.
 } ccodecs_encode_options;
@@ -651,6 +654,10 @@ ccodecs_status ccodecs_encoder_end_frame(ccodecs_encoder *encoder);
 /// whether it is: not before the first frame, for another duration_divisor, or if one of them is shown for at most 10
 /// ms.
 bool ccodecs_encoder_extend_frame(ccodecs_encoder *encoder, const ccodecs_frame *frame);
+
+/// Lets the result be an animation, with the duration of its frame, even if only one frame begins. Ignored unless the
+/// options allow several frames. Legal before finish.
+void ccodecs_encoder_keep_animation(ccodecs_encoder *encoder);
 
 /// Appends an EXIF block of at most 65527 bytes after the last row, before finish. `exif` is borrowed for the call.
 /// Returns CCODECS_UNSUPPORTED, without failing the encoder, if the options already contained one or if the format

@@ -449,7 +449,7 @@ static ccodecs_status describe(png_decoder *d) {
 
 static ccodecs_status select_frames(ccodecs_decoder *base, int64_t first, uint32_t count) {
   png_decoder *d = (png_decoder *)base;
-  d->is_animation = base->header.has_frames && (first != 0 || count != 1);
+  d->is_animation = base->header.has_frames && (first != 0 || count != 1 || base->header.has_default_image);
   const ccodecs_status status = ccodecs_png_select_frames(d, first);
   return status == CCODECS_OK ? describe(d) : status;
 }
@@ -463,6 +463,7 @@ static ccodecs_status read_header(ccodecs_decoder *base, ccodecs_input *input) {
     }
   }
   if (d->has_data) {
+    base->header.has_default_image = base->header.has_frames && !d->has_control;
     const ccodecs_status status = describe(d);
     return status == CCODECS_OK ? settle_color_space(d) : status;
   }

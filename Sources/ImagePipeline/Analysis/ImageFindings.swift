@@ -71,7 +71,8 @@ extension ProcessingConfiguration {
   /// Checks that the pixels of an image can be searched.
   /// - Throws: `unservedField` for frames other than the first.
   func checkAnalysis(of header: ImageHeader) throws(PipelineError) {
-    guard needsAnalysis, let index = frameIndex?.value, index != 0, header.frameCount != 1 else { return }
+    guard needsAnalysis, let index = frameIndex?.value else { return }
+    guard header.hasDefaultImage || (index != 0 && header.frameCount != 1) else { return }
     throw PipelineError(
       .unservedField,
       "frame_index is \(index), but trim and gravity SMART are supported for the first frame only; leave one of them "

@@ -2,16 +2,18 @@ internal import ImageCodecs
 
 /// The frames of an image that a result contains.
 struct FrameSelection: Sendable, Hashable {
-  /// The first frame alone, for which decoders need the least memory.
+  /// The first frame alone, or the default image of an APNG, for which decoders need the least memory.
   static let first = FrameSelection(first: 0, count: 1)
-
-  /// All frames.
-  static let all = FrameSelection(first: 0, count: 0)
 
   /// The index of the first frame; negative to count from the end.
   var first: Int
   /// The maximum number of frames; 0 for all.
   var count: Int
+  /// Whether a default image that is none of the frames is left out.
+  private var skipsDefaultImage = false
+
+  /// Whether all frames are selected.
+  var isAll: Bool { first == 0 && count == 0 }
 
   /// Whether the result may have several frames.
   var isAnimation: Bool { count != 1 }
@@ -29,7 +31,8 @@ struct FrameSelection: Sendable, Hashable {
   ) throws(PipelineError) {
     let index = try Self.index(configuration.frameIndex?.value ?? 0, of: header, counted: counted)
     self.init(first: index, count: configuration.maxFrames ?? 1)
-    if header.frameCount == 1 {
+    skipsDefaultImage = header.hasDefaultImage && (configuration.frameIndex != nil || isAnimation)
+    if header.frameCount == 1, !skipsDefaultImage {
       guard index == 0 || index == -1 else {
         throw PipelineError(
           .invalidField, "frame_index is \(index), but the image has one frame; leave it unset", field: "frame_index")

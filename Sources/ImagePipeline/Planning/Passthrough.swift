@@ -99,7 +99,8 @@ extension Passthrough {
   /// selected.
   private static func isPlain(_ header: ImageHeader, _ frames: FrameSelection) -> Bool {
     let isMultiImage = header.format.traits.hasCompanionImages  // what follows the first is dropped
-    return (header.frameCount == 1 || isMultiImage || (header.hasFrames && frames == .all))
+    let isOnly = header.frameCount == 1 && (!header.hasDefaultImage || frames == .first)
+    return (isOnly || isMultiImage || (header.hasFrames && frames.isAll))
       && header.warnings.allSatisfy { $0 == .brokenEXIF || ($0 == .firstFrameOnly && isMultiImage) }
   }
 
