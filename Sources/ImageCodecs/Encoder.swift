@@ -73,6 +73,9 @@ package struct Encoder: ~Copyable {
     return ccodecs_encoder_extend_frame(handle, &frame)
   }
 
+  /// Lets the result be an animation, with the duration of its frame, even if only one frame begins.
+  package mutating func keepAnimation() { ccodecs_encoder_keep_animation(handle) }
+
   /// Completes the image, and its frame if that was not ended; call it after all rows have been written.
   /// - Parameter mayContinue: As for `endFrame`.
   /// - Throws: `interrupted` if `mayContinue` returned false.

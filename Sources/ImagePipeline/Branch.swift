@@ -128,7 +128,7 @@ final class Branch {
     decode.describeFrames(of: &input)
     output.noteFormat(options.format)
     output.frameCount = result.frameCount
-    if result.frameCount > 1 {
+    if frameCount > 1 {
       (output.duration, output.playCount) = (.nanoseconds(Int64(clamping: nanoseconds)), playCount)
       if input.frameCount == frameCount { input.duration = output.duration }
     }

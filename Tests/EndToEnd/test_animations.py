@@ -262,3 +262,40 @@ def test_a_still_format_gets_one_frame_with_a_warning_and_a_preview_too(client):
     preview = b"".join(r.chunk for r in responses if r.is_preview)
     result = b"".join(r.chunk for r in responses if not r.is_preview)
     assert len(frames_of(result)) == 3 and (not preview or len(frames_of(preview)) == 1)
+
+
+def test_an_apng_of_one_frame_behind_a_default_image_shows_that_frame(client):
+    def image_data(color):
+        stored = Image.new("RGB", (20, 10), color)
+        file = io.BytesIO()
+        stored.save(file, "PNG")
+        return list(apng_reference.chunks(file.getvalue()))
+
+    still, frame = image_data("gray"), image_data("red")
+    number = lambda *values: b"".join(value.to_bytes(4, "big") for value in values)  # noqa: E731
+    data = b"".join(body for kind, body in frame if kind == b"IDAT")
+    parts_of_file = [still[0], (b"acTL", number(1, 0)), *still[1:-1],
+                     (b"fcTL", number(0, 20, 10, 0, 0) + bytes([0, 7, 0, 100, 0, 0])), (b"fdAT", number(1) + data), still[-1]]
+    file = b"\x89PNG\r\n\x1a\n" + b"".join(apng_reference.chunk(kind, body) for kind, body in parts_of_file)
+    for options, color in (({}, (128, 128, 128)), ({"max_frames": 0}, (255, 0, 0)), ({"frame_index": 0}, (255, 0, 0))):
+        responses = parts(client.process(file, **options, preferred_format=WEBP, always_encode=True))
+        shown, _ = frames_of(b"".join(part.chunk for _, part in responses))[0]
+        assert max(abs(a - b) for a, b in zip(shown.getpixel((5, 5))[:3], color)) < 12
+
+
+@pytest.mark.parametrize("format", [PNG, WEBP, GIF])
+def test_an_animation_of_equal_frames_keeps_its_duration(client, format):
+    image, file = Image.new("RGB", (40, 30), "teal"), io.BytesIO()
+    dotted = image.copy()
+    dotted.putpixel((0, 0), (0, 0, 0))
+    dotted.save(file, "GIF", save_all=True, append_images=[image, dotted], duration=[50, 60, 70], loop=0)
+    # Cropped, all of its frames are equal.
+    crop = {"x": 10, "y": 10, "width": 20, "height": 10}
+    for limit in ({}, {"max_bytes": 100_000}):
+        responses = parts(client.process(file.getvalue(), max_frames=0, crop=crop, preferred_format=format, **limit))
+        report, data = responses[-1][1].report, b"".join(part.chunk for _, part in responses)
+        assert report.output.frame_count == 1 and report.output.duration.ToMilliseconds() == 180
+        marks = {PNG: b"acTL", WEBP: b"ANMF", GIF: b"\x21\xf9\x04"}
+        assert data.count(marks[format]) == 1
+        with Image.open(io.BytesIO(data)) as result:
+            assert format == PNG or result.info["duration"] == 180

@@ -92,17 +92,29 @@ struct AnimationTests {
     }
   }
 
-  @Test("equal frames become one that lasts longer, unless one lasts at most 10 ms", arguments: [ImageFormat.png])
+  private static let animated: [ImageFormat] = [.png, .webp, .gif]
+
+  @Test("equal frames become one that lasts longer, unless one lasts at most 10 ms", arguments: animated)
   func equalFrames(format: ImageFormat) throws {
-    let (one, other) = ([UInt8](repeating: 255, count: 16), [UInt8](repeating: 128, count: 16))
+    let (one, other) = ([UInt8](repeating: 255, count: 16), (0..<4).flatMap { _ in [0, 9, 99, 255] as [UInt8] })
     let (bytes, frameCount) = try encodedAnimation(
       [one, one, other, other, other], durations: [5, 6, 1, 1, 7], width: 2, height: 2, as: format)
     #expect(frameCount == 4)
     let pixels = try Pixels.decode(bytes, frames: (0, 0))
-    #expect(pixels.frames.map(\.duration) == [11, 1, 1, 7] && pixels.frameBytes == [one, other, other, other])
-    let (still, count) = try encodedAnimation([one, one], durations: [5, 6], width: 2, height: 2, as: format)
-    #expect(count == 1 && !still.contains([UInt8]("acTL".utf8)))
-    #expect(try Pixels.decode(still, frames: (0, 0)).frameBytes == [one])
+    #expect(pixels.frames.map { $0.nanoseconds / 10_000_000 } == [11, 1, 1, 7])
+    #expect(pixels.frameBytes == [one, other, other, other])
+  }
+
+  @Test("an animation whose frames are all equal keeps its duration; one frame is a still image", arguments: animated)
+  func allEqualFrames(format: ImageFormat) throws {
+    let one = [UInt8](repeating: 255, count: 16)
+    let (bytes, count) = try encodedAnimation([one, one, one], durations: [5, 6, 7], width: 2, height: 2, as: format)
+    let pixels = try Pixels.decode(bytes, frames: (0, 0))
+    #expect(count == 1 && pixels.frameBytes == [one])
+    #expect(pixels.frames.map { $0.nanoseconds / 10_000_000 } == [18] && pixels.frames[0].playCount == 7)
+    let (still, _) = try encodedAnimation([one], durations: [5], width: 2, height: 2, as: format)
+    let frames = try Pixels.decode(still, frames: (0, 0)).frames
+    #expect(frames.allSatisfy { $0.nanoseconds == 0 })
   }
 
   /// The flags of each frame of a WebP.

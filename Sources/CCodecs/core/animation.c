@@ -108,6 +108,7 @@ bool ccodecs_encoder_extend_frame(ccodecs_encoder *encoder, const ccodecs_frame 
                           is_shown_as_stored(frame) && frame->duration <= UINT32_MAX - last->duration;
   if (can_extend) {
     last->duration += frame->duration;
+    encoder->is_animation = true;
   }
   return can_extend;
 }

@@ -6,7 +6,7 @@
 //
 // A frame is pending until the next one is known to differ from it. Its duration grows by that of an equal frame,
 // unless one of them is shown for at most 10 ms: viewers show such frames for longer, so that the sum would change the
-// timing.
+// timing. If all frames are equal, the result is an animation of one frame, which has the duration of all.
 
 #ifndef CCODECS_ANIMATION_H
 #define CCODECS_ANIMATION_H

@@ -103,6 +103,7 @@ ccodecs_status ccodecs_encoder_begin_frame(ccodecs_encoder *encoder, const ccode
   }
   encoder->frame = *frame;
   encoder->frame_count++;
+  encoder->is_animation = encoder->is_animation || encoder->frame_count > 1;
   encoder->is_in_frame = true;
   return encoder->methods->begin_frame == NULL ? CCODECS_OK : leave(encoder, encoder->methods->begin_frame(encoder));
 }
@@ -238,6 +239,10 @@ size_t ccodecs_encoder_read(ccodecs_encoder *encoder, uint8_t *buffer, size_t ca
     ccodecs_bytes_take(&encoder->output, count);
   }
   return count;
+}
+
+void ccodecs_encoder_keep_animation(ccodecs_encoder *encoder) {
+  encoder->is_animation = encoder->options.has_frames;
 }
 
 uint32_t ccodecs_encoder_stored_frames(const ccodecs_encoder *encoder) {

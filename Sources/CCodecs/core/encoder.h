@@ -34,6 +34,7 @@ struct ccodecs_encoder {
   uint32_t frame_count;                   ///< Number of frames that began.
   ccodecs_frame pending;                  ///< Of an animation: the compressed frame that may last longer.
   bool has_pending;
+  bool is_animation; ///< More than one frame began, or ccodecs_encoder_keep_animation was called.
   bool is_in_frame;
   uint32_t stored_frames; ///< Frames of an animation that the result contains so far.
   bool is_finished;

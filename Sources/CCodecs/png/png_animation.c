@@ -141,7 +141,7 @@ ccodecs_status ccodecs_png_end_frame(png_encoder *e) {
 }
 
 ccodecs_status ccodecs_png_finish_animation(png_encoder *e) {
-  if (e->base.stored_frames == 0) {
+  if (!e->base.is_animation) {
     e->base.pending.duration = 0; // a still image has none
   }
   ccodecs_status status = flush_pending(e, e->canvases.previous);
@@ -150,7 +150,7 @@ ccodecs_status ccodecs_png_finish_animation(png_encoder *e) {
   const bool is_indexed = e->mapper != NULL;
   status = status == CCODECS_OK ? ccodecs_png_write_beginning(e, 8, is_indexed) : status;
   status = status == CCODECS_OK && is_indexed ? ccodecs_png_write_colors(e, &e->palette) : status;
-  if (status == CCODECS_OK && e->base.stored_frames > 1) {
+  if (status == CCODECS_OK && e->base.is_animation) {
     uint8_t animation[8];
     ccodecs_put_be32(animation, e->base.stored_frames);
     ccodecs_put_be32(animation + 4, e->base.frame.play_count);

@@ -140,6 +140,9 @@ ccodecs_status ccodecs_png_index_animation(png_encoder *e) {
   png_encoder *indexed = create_indexed(e);
   ccodecs_palette_histogram_destroy(e->histogram);
   e->histogram = NULL;
+  if (indexed != NULL && e->base.is_animation) {
+    ccodecs_encoder_keep_animation(&indexed->base);
+  }
   ccodecs_decoder *decoder = ccodecs_png_decoder_create(&limits, e->base.budget);
   uint8_t *window = ccodecs_allocate(e->base.budget, WINDOW_BYTES);
   ccodecs_status status = CCODECS_NO_MEMORY;

@@ -117,8 +117,10 @@ ccodecs_status ccodecs_webp_end_frame(webp_encoder *e) {
   ccodecs_rectangle part = {.width = options->width, .height = options->height};
   const bool is_first = !e->base.has_pending;
   const bool is_key = is_first || ccodecs_canvases_need_key(&e->canvases);
-  if (!is_first) {
-    const ccodecs_rectangle changes = ccodecs_canvases_changes(&e->canvases, options);
+  if (is_first) {
+    part = even_part(ccodecs_webp_visible(e));
+  } else {
+    const ccodecs_rectangle changes = ccodecs_webp_changes(e);
     if (changes.width == 0 && ccodecs_encoder_extend_frame(&e->base, &e->base.frame)) {
       return CCODECS_OK;
     }
@@ -156,9 +158,20 @@ static ccodecs_status write_beginning(webp_encoder *e) {
   return has_room ? CCODECS_OK : CCODECS_NO_MEMORY;
 }
 
+/// Makes the output the file of the only frame, which may have only its visible part.
+static ccodecs_status finish_still(webp_encoder *e) {
+  const ccodecs_rectangle whole = {.width = e->base.options.width, .height = e->base.options.height};
+  ccodecs_status status = CCODECS_OK;
+  if (e->pending_part.width < whole.width || e->pending_part.height < whole.height) {
+    ccodecs_bytes_take(&e->base.output, e->base.output.count);
+    status = compress_part(e, e->canvases.previous, whole, false);
+  }
+  return status == CCODECS_OK ? ccodecs_encoder_end_spool(&e->base) : status;
+}
+
 ccodecs_status ccodecs_webp_finish_animation(webp_encoder *e) {
-  if (e->base.stored_frames == 0) { // the output is the file of the only frame
-    return ccodecs_encoder_end_spool(&e->base);
+  if (!e->base.is_animation) {
+    return finish_still(e);
   }
   ccodecs_status status = flush_pending(e, e->canvases.previous);
   status = status == CCODECS_OK && e->after.count > 0

@@ -14,13 +14,14 @@ static const uint32_t block_side = 8;
 
 /// The minimum share of pixels for which transparency is worth its bytes, as a divisor. Measured: see
 /// Benchmarks/results/webp.md.
-enum { KEPT_SHARE = 2 };
+enum { KEPT_SHARE = 8 };
 
-/// Returns the maximum difference of samples that a frame does not store: at most what libwebp's own animation encoder
+/// Returns the maximum difference of samples that a frame does not store: what libwebp's own animation encoder
 /// tolerates.
 static int tolerance(const webp_encoder *e) {
   const ccodecs_encode_options *options = &e->base.options;
-  return options->webp.is_lossless ? 0 : (int)(31 * (1 - sqrt(options->quality / 100.0)) + 0.5);
+  const double share = sqrt(options->quality / 100.0);
+  return options->webp.is_lossless ? 0 : (int)(31 * (1 - share) + share + 0.5);
 }
 
 static uint8_t *pixel_at(const webp_encoder *e, uint8_t *canvas, uint32_t x, uint32_t y) {
@@ -31,6 +32,71 @@ static uint8_t *pixel_at(const webp_encoder *e, uint8_t *canvas, uint32_t x, uin
 static bool are_alike(const uint8_t *a, const uint8_t *b, size_t pixel_bytes, int most) {
   return abs(a[0] - b[0]) <= most && abs(a[1] - b[1]) <= most && abs(a[2] - b[2]) <= most &&
          (pixel_bytes < 4 || a[3] == b[3]);
+}
+
+/// Returns the number of pixels at the beginning of rows that are alike.
+static uint32_t count_alike(const uint8_t *a, const uint8_t *b, size_t pixel_bytes, uint32_t count, int most) {
+  uint32_t x = 0;
+  while (x < count && are_alike(a + x * pixel_bytes, b + x * pixel_bytes, pixel_bytes, most)) {
+    x++;
+  }
+  return x;
+}
+
+/// Returns the number of pixels at the end of rows that are alike.
+static uint32_t count_alike_at_end(const uint8_t *a, const uint8_t *b, size_t pixel_bytes, uint32_t count, int most) {
+  uint32_t x = count;
+  while (x > 0 && are_alike(a + (x - 1) * pixel_bytes, b + (x - 1) * pixel_bytes, pixel_bytes, most)) {
+    x--;
+  }
+  return count - x;
+}
+
+/// Returns the smallest rectangle that contains the pixels of `part` that are not alike.
+static ccodecs_rectangle find_unlike(const webp_encoder *e, ccodecs_rectangle part, int most) {
+  const size_t size = e->canvases.pixel_bytes;
+  uint32_t top = UINT32_MAX, bottom = 0, left = part.width, right = 0;
+  for (uint32_t y = part.top; y < part.top + part.height; y++) {
+    const uint8_t *now = pixel_at(e, e->canvases.current, part.left, y);
+    const uint8_t *before = pixel_at(e, e->canvases.previous, part.left, y);
+    const uint32_t first = count_alike(now, before, size, part.width, most);
+    if (first < part.width) {
+      const uint32_t end = part.width - count_alike_at_end(now, before, size, part.width, most);
+      left = first < left ? first : left;
+      right = end > right ? end : right;
+      top = top == UINT32_MAX ? y : top;
+      bottom = y + 1;
+    }
+  }
+  return right == 0
+             ? (ccodecs_rectangle){0}
+             : (ccodecs_rectangle){.left = part.left + left, .top = top, .width = right - left, .height = bottom - top};
+}
+
+/// Makes pixels of a row of the current canvas those of the frame before.
+static void restore(webp_encoder *e, uint32_t left, uint32_t y, uint32_t count) {
+  memcpy(
+      pixel_at(e, e->canvases.current, left, y), pixel_at(e, e->canvases.previous, left, y),
+      count * e->canvases.pixel_bytes);
+}
+
+ccodecs_rectangle ccodecs_webp_changes(webp_encoder *e) {
+  const ccodecs_rectangle part = ccodecs_canvases_changes(&e->canvases, &e->base.options);
+  const int most = tolerance(e);
+  if (most == 0 || part.width == 0) {
+    return part;
+  }
+  const ccodecs_rectangle inner = find_unlike(e, part, most);
+  const uint32_t right = inner.left + inner.width, end = part.left + part.width;
+  for (uint32_t y = part.top; y < part.top + part.height; y++) {
+    if (y < inner.top || y >= inner.top + inner.height) {
+      restore(e, part.left, y, part.width);
+    } else {
+      restore(e, part.left, y, inner.left - part.left);
+      restore(e, right, y, end - right);
+    }
+  }
+  return inner;
 }
 
 /// Returns whether the frame before it shows a block.
@@ -48,11 +114,15 @@ static bool is_kept(const webp_encoder *e, ccodecs_rectangle block, int most) {
   return true;
 }
 
-static bool is_opaque(const webp_encoder *e, ccodecs_rectangle block) {
+/// Returns whether a block that is blended with the frame before it looks as it does alone: it is opaque, or there is
+/// nothing below. Blending with nothing rounds colors, which a lossless frame must not.
+static bool can_blend(const webp_encoder *e, ccodecs_rectangle block) {
+  const bool is_lossless = e->base.options.webp.is_lossless;
   for (uint32_t y = block.top; y < block.top + block.height && e->canvases.pixel_bytes == 4; y++) {
     const uint8_t *now = pixel_at(e, e->canvases.current, block.left, y);
-    for (uint32_t x = 0; x < block.width; x++) {
-      if (now[4 * (size_t)x + 3] < 255) {
+    const uint8_t *before = pixel_at(e, e->canvases.previous, block.left, y);
+    for (size_t x = 0; x < block.width; x++) {
+      if (now[4 * x + 3] < 255 && (is_lossless || before[4 * x + 3] > 0)) {
         return false;
       }
     }
@@ -83,7 +153,7 @@ bool ccodecs_webp_can_keep(const webp_encoder *e, ccodecs_rectangle part) {
       const ccodecs_rectangle block = block_at(e, part, x, y);
       if (is_kept(e, block, most)) {
         kept += (uint64_t)block.width * block.height;
-      } else if (!is_opaque(e, block)) { // blending would show what is below
+      } else if (!can_blend(e, block)) {
         return false;
       }
     }
@@ -126,4 +196,32 @@ void ccodecs_webp_keep(webp_encoder *e, ccodecs_rectangle part) {
       }
     }
   }
+}
+
+ccodecs_rectangle ccodecs_webp_visible(const webp_encoder *e) {
+  const ccodecs_encode_options *options = &e->base.options;
+  const ccodecs_rectangle whole = {.width = options->width, .height = options->height};
+  if (e->canvases.pixel_bytes < 4 || options->webp.is_lossless) {
+    return whole;
+  }
+  uint32_t top = UINT32_MAX, bottom = 0, left = options->width, right = 0;
+  for (uint32_t y = 0; y < options->height; y++) {
+    const uint8_t *row = pixel_at(e, e->canvases.current, 0, y);
+    uint32_t first = 0, end = options->width;
+    while (first < end && row[4 * (size_t)first + 3] == 0) {
+      first++;
+    }
+    if (first == end) {
+      continue;
+    }
+    while (row[4 * (size_t)(end - 1) + 3] == 0) {
+      end--;
+    }
+    left = first < left ? first : left;
+    right = end > right ? end : right;
+    top = top == UINT32_MAX ? y : top;
+    bottom = y + 1;
+  }
+  return right == 0 ? (ccodecs_rectangle){.width = 1, .height = 1}
+                    : (ccodecs_rectangle){.left = left, .top = top, .width = right - left, .height = bottom - top};
 }

@@ -90,7 +90,10 @@ private struct FrameReader: ~Copyable {
         let progress = try decoder.readHeader(rest, isLast: isLast)
         rest = rest.extracting(droppingFirst: progress.consumedByteCount)
         guard progress.value else { return }
-        if decoder.header.hasFrames { try decoder.selectFrames(first: 0, count: 0) }
+        if decoder.header.hasFrames {
+          try decoder.selectFrames(first: 0, count: 0)
+          next.keepAnimation()  // all of its frames may be equal, and stored as one
+        }
         _ = try decoder.start(scale: 8)
         isStarted = true
       }
