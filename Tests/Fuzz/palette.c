@@ -102,19 +102,17 @@ static void run(const options *o, ccodecs_budget *budget, const uint8_t *pixels,
     ccodecs_palette_histogram_add(
         histogram, pixels + frame * frame_bytes, o->channels, (uint32_t)(o->width * row_count));
     ccodecs_palette palette;
-    double error;
     if ((!o->is_rebuilt && frame + 1 < o->frame_count) ||
         ccodecs_palette_build(histogram, o->max_colors, &palette) != CCODECS_OK) {
       continue;
     }
     check_palette(&palette, o->max_colors);
-    if (ccodecs_palette_error(histogram, &palette, &error) == CCODECS_OK) {
-      check(error >= 0 && (!palette.is_exact || error == 0), "an exact palette has no error");
-    }
     ccodecs_palette_mapper *mapper;
     if (ccodecs_palette_mapper_create(&palette, o->width, budget, &mapper) != CCODECS_OK) {
       continue;
     }
+    const double error = ccodecs_palette_mapper_error(mapper, histogram);
+    check(error >= 0 && (!palette.is_exact || error == 0), "an exact palette has no error");
     for (uint32_t i = 0; i < o->frame_count; i++) {
       const uint8_t *frame_pixels = pixels + i * frame_bytes;
       map_frame(mapper, o, &palette, frame_pixels, i == 0 ? NULL : frame_pixels - frame_bytes, indices, row_count);

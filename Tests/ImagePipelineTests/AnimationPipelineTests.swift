@@ -224,15 +224,18 @@ struct AnimationPipelineTests {
     for (ours, theirs) in zip(after.mean, before.mean) { #expect(abs(ours - theirs) < 1) }
   }
 
+  /// A GIF of eight colors in which every pixel changes, so that the global palette waits for more frames.
+  private static func noisyGIF() -> [UInt8] {
+    let noise = noiseSamples(120 * 120).map { $0 & 7 }
+    let frames = (0..<20 as Range<UInt8>).map { index in
+      GIFFrame(width: 120, height: 120, indices: noise.map { ($0 + index) & 7 })
+    }
+    return GIFAnimation(width: 120, height: 120, frames: frames).bytes
+  }
+
   @Test("a WebP to GIF leaves before half of it arrived, unless the file may be passed through")
   func streamedWebP() throws {
-    let noise = noiseSamples(1600).map { $0 & 7 }
-    let frames = (0..<20).map { index in
-      var frame = GIFFrame(width: 40, height: 40, indices: noise)
-      frame.indices[index] ^= 1
-      return frame
-    }
-    let gif = GIFAnimation(width: 40, height: 40, frames: frames).bytes
+    let gif = Self.noisyGIF()
     let webp = WebPOptions(isLossless: true)
     let bytes = try process(gif, ProcessingConfiguration(preferredFormat: .webp, maxFrames: 0, webp: webp)).bytes
     for (format, isStreamed) in [(OutputFormat.gif, true), (.original, false)] {
@@ -254,13 +257,7 @@ struct AnimationPipelineTests {
 
   @Test("a GIF's first bytes leave before half of its animation arrived")
   func streamedGIF() throws {
-    let noise = noiseSamples(1600).map { $0 & 7 }
-    let frames = (0..<20).map { index in
-      var frame = GIFFrame(width: 40, height: 40, indices: noise)
-      frame.indices[index] ^= 1
-      return frame
-    }
-    let bytes = GIFAnimation(width: 40, height: 40, frames: frames).bytes
+    let bytes = Self.noisyGIF()
     var reader = ImageReader(limits: ImageLimits())
     let consumed = try reader.push(bytes.span.bytes, isLast: false).consumedByteCount
     let plan = try reader.plan(ProcessingConfiguration(alwaysEncode: true, maxFrames: 0))

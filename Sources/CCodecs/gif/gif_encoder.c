@@ -2,9 +2,12 @@
 // changed.
 //
 // A frame is written once the next one is known to differ from it, so the output leaves while later frames arrive.
-// Pixels that did not change are transparent, so that dithering does not move. Frames share a palette as long as it
-// represents their new colors about as well as those it was chosen for; a palette without error is kept only for colors
-// that it has.
+// Pixels that did not change are transparent, so that dithering does not move.
+//
+// Frames share the global palette, as one of their own takes up to 768 bytes. The palette of the first frame grows by
+// the colors of those that follow until it is written, which is when it is full, or so much output waits for it that a
+// larger table matters little. A frame has a palette of its own if the error of the global one is not worth these
+// bytes.
 //
 // A pixel can become transparent only if a frame is cleared. Then the pending frame is encoded once more, as the whole
 // canvas, which is cleared after it.
@@ -23,24 +26,30 @@ enum { DISPOSAL_KEEP = 1, DISPOSAL_CLEAR = 2, OPAQUE = 128 };
 
 /// The maximum of a frame's duration in hundredths of a second.
 static const uint32_t most_delay = UINT16_MAX;
-/// A palette serves other frames if its mean squared error for their colors is at most this much, in the units of
-/// ccodecs_palette_error, or at most twice that for the colors it was chosen for.
+/// The maximum number of bytes of frames that wait for the global palette.
+static const size_t most_waiting = 16 << 10;
+/// The global palette serves other frames if its mean squared error for their colors is at most this much, in the units
+/// of ccodecs_palette_mapper_error, or at most twice that for the colors of the first one.
 static const double fine_error = 100;
+/// It also serves them if the sum of all squared errors is at most this much for each byte of a table of their own,
+/// which has colors as close as possible, or all of them. Measured: see Benchmarks/results/animations.md.
+static const double error_of_byte = 1000, error_of_exact_byte = 100;
 
 typedef struct gif_encoder {
   ccodecs_encoder base;
   ccodecs_canvases canvases;
   ccodecs_palette_histogram *histogram;
-  ccodecs_palette palette;
+  ccodecs_palette palette;        ///< Of the frame that is compressed.
   ccodecs_palette_mapper *mapper; ///< Maps to the palette; NULL before the first frame.
-  double palette_error;           ///< For the colors that the palette was chosen for.
-  ccodecs_palette first_palette;  ///< The global one.
-  bool is_global;                 ///< The palette is the first one.
-  uint8_t *indices;               ///< A row.
-  uint8_t *kept;                  ///< A row of the transparent index.
+  ccodecs_palette global;
+  double global_error;   ///< The mean squared error of the global palette for the first frame.
+  bool is_global;        ///< The palette is the global one.
+  ccodecs_bytes waiting; ///< Frames that wait for the global palette.
+  uint8_t *indices;      ///< A row.
+  uint8_t *kept;         ///< A row of the transparent index.
   gif_lzw lzw;
   ccodecs_bytes compressed; ///< The pending frame, from its descriptor on.
-  bool has_begun;           ///< The header was written.
+  bool has_begun;           ///< The header, with the global palette, was written.
   uint8_t disposal;         ///< Of the pending frame.
   int32_t transparent;      ///< The transparent index of the pending frame; -1 for none.
   double excess;            ///< Hundredths of a second by which the frames so far are too short in the file.
@@ -72,45 +81,97 @@ static void count_colors(gif_encoder *e, const uint8_t *canvas, const uint8_t *b
   }
 }
 
-/// Chooses a palette for the counted colors.
-static ccodecs_status choose_palette(gif_encoder *e) {
-  ccodecs_palette_mapper_destroy(e->mapper);
-  e->mapper = NULL;
-  const uint32_t colors = e->base.options.gif.color_count;
-  ccodecs_status status =
-      ccodecs_palette_build(e->histogram, colors == 0 ? CCODECS_PALETTE_MAX_COLORS : colors, &e->palette);
-  status = status == CCODECS_OK ? ccodecs_palette_error(e->histogram, &e->palette, &e->palette_error) : status;
-  e->is_global = !e->base.has_pending && !e->has_begun;
-  if (e->is_global) {
-    e->first_palette = e->palette;
-  }
-  return status == CCODECS_OK
-             ? ccodecs_palette_mapper_create(&e->palette, e->base.options.width, e->base.budget, &e->mapper)
-             : status;
+static uint32_t most_colors(const gif_encoder *e) {
+  const uint32_t count = e->base.options.gif.color_count;
+  return count == 0 ? CCODECS_PALETTE_MAX_COLORS : count;
 }
 
-/// Makes sure that the palette represents a part of a canvas.
+/// Makes a palette that of the frame, which maps to it.
+static ccodecs_status use_palette(gif_encoder *e, const ccodecs_palette *palette) {
+  if (e->mapper == NULL) {
+    const uint32_t width = e->base.options.width;
+    const ccodecs_status status = ccodecs_palette_mapper_create(palette, width, e->base.budget, &e->mapper);
+    if (status != CCODECS_OK) {
+      return status;
+    }
+  } else {
+    ccodecs_palette_mapper_set(e->mapper, palette);
+  }
+  e->palette = *palette;
+  return CCODECS_OK;
+}
+
+/// Chooses the global palette for the counted colors of the first frame.
+static ccodecs_status choose_global(gif_encoder *e) {
+  ccodecs_status status = ccodecs_palette_build(e->histogram, most_colors(e), &e->global);
+  status = status == CCODECS_OK ? use_palette(e, &e->global) : status;
+  e->is_global = true;
+  e->global_error = status == CCODECS_OK ? ccodecs_palette_mapper_error(e->mapper, e->histogram) : 0;
+  return status;
+}
+
+/// Returns the number of bits of indices into so many colors.
+static uint32_t bits_of(uint32_t count) {
+  uint32_t bits = 1;
+  while (1u << bits < count) {
+    bits++;
+  }
+  return bits;
+}
+
+/// Returns whether the global palette represents the counted colors about as well as those of the first frame.
+static bool is_fine(gif_encoder *e) {
+  const double most = e->global.is_exact ? 0 : fmax(fine_error, 2 * e->global_error);
+  return ccodecs_palette_mapper_error(e->mapper, e->histogram) <= most;
+}
+
+/// Returns whether the error of the global palette for the counted colors is not worth the bytes of another one.
+static bool is_worth_bytes(gif_encoder *e) {
+  const double error = ccodecs_palette_mapper_error(e->mapper, e->histogram);
+  uint64_t pixels;
+  const uint32_t colors = ccodecs_palette_color_count(e->histogram, &pixels) + 1; // one is transparent
+  const bool is_exact = colors <= most_colors(e);
+  const uint32_t table = 3u << bits_of(is_exact ? colors : most_colors(e));
+  return error * (double)pixels <= (is_exact ? error_of_exact_byte : error_of_byte) * table;
+}
+
+/// Adds colors to the global palette, if it is not written yet and has room.
+static ccodecs_status grow_global(gif_encoder *e) {
+  const uint32_t count = e->global.count;
+  if (e->has_begun || count == most_colors(e)) {
+    return CCODECS_OK;
+  }
+  const ccodecs_status status = ccodecs_palette_extend(e->histogram, most_colors(e), (uint32_t)fine_error, &e->global);
+  return status == CCODECS_OK && e->global.count > count ? use_palette(e, &e->global) : status;
+}
+
+/// Chooses a palette for a part of a canvas.
 static ccodecs_status settle_palette(
     gif_encoder *e, const uint8_t *canvas, const uint8_t *before, ccodecs_rectangle part) {
   count_colors(e, canvas, before, part);
   if (e->mapper == NULL) {
-    return choose_palette(e);
+    return choose_global(e);
   }
-  double error;
-  const ccodecs_status status = ccodecs_palette_error(e->histogram, &e->palette, &error);
-  const double most = e->palette.is_exact ? 0 : fmax(fine_error, 2 * e->palette_error);
-  return status != CCODECS_OK || error <= most ? status : choose_palette(e);
+  ccodecs_status status = e->is_global ? CCODECS_OK : use_palette(e, &e->global);
+  e->is_global = true;
+  if (status != CCODECS_OK || is_fine(e)) {
+    return status;
+  }
+  status = grow_global(e);
+  if (status != CCODECS_OK || is_worth_bytes(e)) {
+    return status;
+  }
+  ccodecs_palette own;
+  e->is_global = false;
+  status = ccodecs_palette_build(e->histogram, most_colors(e), &own);
+  return status == CCODECS_OK ? use_palette(e, &own) : status;
 }
 
 // MARK: Frames
 
 /// Returns the number of bits of a palette's indices.
 static uint32_t index_bits(const ccodecs_palette *palette) {
-  uint32_t bits = 1;
-  while (1u << bits < palette->count) {
-    bits++;
-  }
-  return bits;
+  return bits_of(palette->count);
 }
 
 static bool append(gif_encoder *e, ccodecs_bytes *bytes, const uint8_t *source, size_t count) {
@@ -168,20 +229,31 @@ static ccodecs_status compress_part(
   return ccodecs_gif_lzw_end(&e->lzw) ? CCODECS_OK : CCODECS_NO_MEMORY;
 }
 
-/// Writes what precedes the frames. Source: GIF89a, and Netscape's application extension.
+/// Writes what precedes the frames, and the frames that waited for it. Source: GIF89a, and Netscape's application
+/// extension.
 static bool write_beginning(gif_encoder *e, bool is_animation) {
   const ccodecs_encode_options *options = &e->base.options;
   const uint32_t plays = e->base.pending.play_count;
   uint8_t screen[13] = {'G', 'I', 'F', '8', '9', 'a'};
   ccodecs_put_le16(screen + 6, options->width);
   ccodecs_put_le16(screen + 8, options->height);
-  screen[10] = (uint8_t)(0x80 | 0x70 | (index_bits(&e->first_palette) - 1));
+  screen[10] = (uint8_t)(0x80 | 0x70 | (index_bits(&e->global) - 1));
   uint8_t loop[19] = "\x21\xFF\x0BNETSCAPE2.0\x03\x01";
   const uint32_t repeats = plays == 0 ? 0 : plays - 1;
   ccodecs_put_le16(loop + 16, repeats < UINT16_MAX ? repeats : UINT16_MAX);
   e->has_begun = true;
-  return append(e, &e->base.output, screen, sizeof screen) && append_table(e, &e->base.output, &e->first_palette) &&
-         (!is_animation || plays == 1 || append(e, &e->base.output, loop, sizeof loop));
+  const bool has_room = append(e, &e->base.output, screen, sizeof screen) &&
+                        append_table(e, &e->base.output, &e->global) &&
+                        (!is_animation || plays == 1 || append(e, &e->base.output, loop, sizeof loop)) &&
+                        append(e, &e->base.output, ccodecs_bytes_start(&e->waiting), e->waiting.count);
+  ccodecs_bytes_free(&e->waiting, e->base.budget);
+  return has_room;
+}
+
+/// Returns whether the pending frame is to wait for the global palette.
+static bool must_wait(const gif_encoder *e, bool is_last) {
+  return !is_last && !e->has_begun && e->global.count < most_colors(e) &&
+         e->waiting.count + e->compressed.count <= most_waiting;
 }
 
 /// Returns the duration of the pending frame in hundredths of a second, rounded so that the errors of all frames do not
@@ -198,10 +270,12 @@ static uint64_t pending_delay(gif_encoder *e) {
 }
 
 /// Writes the pending frame. One that lasts longer than the format can specify is repeated, which changes nothing.
-static ccodecs_status flush_pending(gif_encoder *e, bool is_animation) {
-  if (!e->has_begun && !write_beginning(e, is_animation)) {
+static ccodecs_status flush_pending(gif_encoder *e, bool is_animation, bool is_last) {
+  const bool is_waiting = must_wait(e, is_last);
+  if (!is_waiting && !e->has_begun && !write_beginning(e, is_animation)) {
     return CCODECS_NO_MEMORY;
   }
+  ccodecs_bytes *output = is_waiting ? &e->waiting : &e->base.output;
   uint64_t left = is_animation ? pending_delay(e) : 0;
   do {
     const uint32_t delay = left < most_delay ? (uint32_t)left : most_delay;
@@ -210,8 +284,8 @@ static ccodecs_status flush_pending(gif_encoder *e, bool is_animation) {
     ccodecs_put_le16(control + 4, delay);
     control[6] = (uint8_t)(e->transparent >= 0 ? e->transparent : 0);
     e->base.stored_frames++;
-    if (!append(e, &e->base.output, control, sizeof control) ||
-        !append(e, &e->base.output, ccodecs_bytes_start(&e->compressed), e->compressed.count)) {
+    if (!append(e, output, control, sizeof control) ||
+        !append(e, output, ccodecs_bytes_start(&e->compressed), e->compressed.count)) {
       return CCODECS_NO_MEMORY;
     }
   } while (left > 0);
@@ -256,7 +330,7 @@ static ccodecs_status advance(gif_encoder *e, ccodecs_rectangle part) {
     status = compress_part(e, e->canvases.previous, NULL, whole);
     e->disposal = DISPOSAL_CLEAR;
   }
-  status = status == CCODECS_OK ? flush_pending(e, true) : status;
+  status = status == CCODECS_OK ? flush_pending(e, true, false) : status;
   if (status != CCODECS_OK) {
     return status;
   }
@@ -306,7 +380,7 @@ static void free_frames(gif_encoder *e) {
 
 static ccodecs_status finish(ccodecs_encoder *base) {
   gif_encoder *e = (gif_encoder *)base;
-  ccodecs_status status = flush_pending(e, e->has_begun);
+  ccodecs_status status = flush_pending(e, base->is_animation, true);
   const uint8_t trailer = 0x3B;
   status = status == CCODECS_OK && !append(e, &base->output, &trailer, 1) ? CCODECS_NO_MEMORY : status;
   free_frames(e);
@@ -323,6 +397,7 @@ static void destroy(ccodecs_encoder *base) {
   ccodecs_free(budget, e->indices);
   ccodecs_free(budget, e->kept);
   ccodecs_bytes_free(&e->compressed, budget);
+  ccodecs_bytes_free(&e->waiting, budget);
   ccodecs_bytes_free(&base->output, budget);
   ccodecs_free(budget, e);
 }
@@ -343,7 +418,7 @@ uint64_t ccodecs_gif_encoder_estimate(const ccodecs_encode_options *options) {
       options->gif.is_spooled ? ccodecs_animation_estimate(options) : ccodecs_canvases_estimate(options);
   return sizeof(gif_encoder) + frames + CCODECS_PALETTE_HISTOGRAM_BYTES + CCODECS_PALETTE_BUILD_BYTES +
          CCODECS_PALETTE_MAPPER_BYTES + (uint64_t)options->width * (CCODECS_PALETTE_MAPPER_PIXEL_BYTES + 2) +
-         most_frame_bytes(options) * 5 + 8 * 128;
+         most_frame_bytes(options) * 5 + 3 * most_waiting + 10 * 128;
 }
 
 bool ccodecs_gif_options_are_valid(const ccodecs_gif_options *options) {

@@ -32,7 +32,7 @@ static void put_code(gif_lzw *z, uint32_t code) {
 /// Writes a clear code, and forgets all strings.
 static void clear(gif_lzw *z) {
   put_code(z, 1u << z->least_bits);
-  memset(z->keys, 0, sizeof z->keys);
+  memset(z->strings, 0, sizeof z->strings);
   z->code_bits = z->least_bits + 1;
   z->next_code = (1u << z->least_bits) + 2;
 }
@@ -51,23 +51,13 @@ void ccodecs_gif_lzw_begin(gif_lzw *z, uint32_t least_bits, ccodecs_bytes *outpu
   clear(z);
 }
 
-/// Returns the slot of a string, or the free slot where it belongs.
-static uint32_t find(const gif_lzw *z, uint32_t key) {
-  uint32_t slot = (key * 2654435761u) >> 19;
-  while (z->keys[slot] != 0 && z->keys[slot] != key) {
-    slot = (slot + 1) % GIF_LZW_SLOTS;
-  }
-  return slot;
-}
-
 /// Adds the string at a slot. The decoder adds it one code later, and widens its codes then.
 static void add(gif_lzw *z, uint32_t slot, uint32_t key) {
   if (z->next_code == MAX_CODES) {
     clear(z);
     return;
   }
-  z->keys[slot] = key;
-  z->codes[slot] = (uint16_t)z->next_code;
+  z->strings[slot] = key << MAX_CODE_BITS | z->next_code;
   if (z->next_code == 1u << z->code_bits) {
     z->code_bits++;
   }
@@ -75,21 +65,28 @@ static void add(gif_lzw *z, uint32_t slot, uint32_t key) {
 }
 
 void ccodecs_gif_lzw_write(gif_lzw *z, const uint8_t *indices, size_t count) {
-  for (size_t i = 0; i < count; i++) {
-    if (z->prefix == no_code) {
-      z->prefix = indices[i];
-      continue;
-    }
-    const uint32_t key = (z->prefix << 8 | indices[i]) + 1;
-    const uint32_t slot = find(z, key);
-    if (z->keys[slot] == key) {
-      z->prefix = z->codes[slot];
-      continue;
-    }
-    put_code(z, z->prefix);
-    add(z, slot, key);
-    z->prefix = indices[i];
+  size_t i = 0;
+  if (z->prefix == no_code && count > 0) {
+    z->prefix = indices[i++];
   }
+  uint32_t prefix = z->prefix;
+  for (; i < count; i++) {
+    const uint32_t key = prefix << 8 | indices[i];
+    uint32_t slot = (key * 2654435761u) >> 19;
+    uint32_t string = z->strings[slot];
+    while (string != 0 && string >> MAX_CODE_BITS != key) {
+      slot = (slot + 1) % GIF_LZW_SLOTS;
+      string = z->strings[slot];
+    }
+    if (string != 0) {
+      prefix = string % MAX_CODES;
+      continue;
+    }
+    put_code(z, prefix);
+    add(z, slot, key);
+    prefix = indices[i];
+  }
+  z->prefix = prefix;
 }
 
 bool ccodecs_gif_lzw_end(gif_lzw *z) {

@@ -21,9 +21,8 @@ typedef struct gif_lzw {
   uint32_t bit_count;
   uint8_t block[256]; ///< A sub-block, after its size.
   uint32_t block_count;
-  bool has_failed;               ///< The budget is exhausted.
-  uint32_t keys[GIF_LZW_SLOTS];  ///< Prefix and suffix of a string, plus one; 0 for a free slot.
-  uint16_t codes[GIF_LZW_SLOTS]; ///< The string's code.
+  bool has_failed;                 ///< The budget is exhausted.
+  uint32_t strings[GIF_LZW_SLOTS]; ///< Prefix, suffix and code of a string, from the highest bits; 0 for a free slot.
 } gif_lzw;
 
 /// Begins the data of a frame whose indices have `least_bits` bits, 2 to 8, and appends it to `output`.

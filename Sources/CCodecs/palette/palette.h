@@ -29,7 +29,7 @@
 // **Animations.** One histogram can count the rows of several frames of any size, and pixels that a frame does not
 // change can be left out. It can be built from more than once: a palette of the frames so far does not end the
 // counting. ccodecs_palette_histogram_clear forgets them. Whether the palette of earlier frames serves the counted
-// colors is measured by ccodecs_palette_error.
+// colors is measured by ccodecs_palette_mapper_error, which allocates nothing.
 //
 // A mapper keeps indices of pixels that did not change: see ccodecs_palette_previous. A palette for frames that store
 // only what changed reserves its transparent entry: CCODECS_PALETTE_RESERVED.
@@ -100,11 +100,15 @@ void ccodecs_palette_histogram_destroy(ccodecs_palette_histogram *histogram);
 ccodecs_status ccodecs_palette_build(
     ccodecs_palette_histogram *histogram, uint32_t max_colors, ccodecs_palette *palette);
 
-/// Computes the mean squared distance of the counted pixels to their nearest colors in a palette, in units in which
-/// black and white are 2048 apart; 0 without pixels. With the value of the palette built for other frames, it indicates
-/// whether these need another one. Returns CCODECS_OK or CCODECS_NO_MEMORY.
-ccodecs_status ccodecs_palette_error(
-    ccodecs_palette_histogram *histogram, const ccodecs_palette *palette, double *mean_squared_error);
+/// Appends colors to a palette, up to `max_colors` in total, for counted pixels that it does not have: all of their
+/// colors if there is room, otherwise colors for those whose squared distance to the nearest one is more than
+/// `max_error`, in the units of ccodecs_palette_mapper_error. Earlier indices stay what they are. Returns CCODECS_OK,
+/// CCODECS_NO_MEMORY, or CCODECS_MISUSE for `max_colors` out of range.
+ccodecs_status ccodecs_palette_extend(
+    ccodecs_palette_histogram *histogram, uint32_t max_colors, uint32_t max_error, ccodecs_palette *palette);
+
+/// Returns the number of distinct colors that were counted, as far as they are distinguished, and of their pixels.
+uint32_t ccodecs_palette_color_count(const ccodecs_palette_histogram *histogram, uint64_t *pixel_count);
 
 // MARK: Pixels to indices
 
@@ -126,6 +130,14 @@ typedef struct ccodecs_palette_previous {
 /// destroy. Returns CCODECS_OK, CCODECS_NO_MEMORY, or CCODECS_MISUSE for a palette without colors.
 ccodecs_status ccodecs_palette_mapper_create(
     const ccodecs_palette *palette, uint32_t width, ccodecs_budget *budget, ccodecs_palette_mapper **mapper);
+
+/// Replaces the palette of a mapper, between frames, with one that has colors.
+void ccodecs_palette_mapper_set(ccodecs_palette_mapper *mapper, const ccodecs_palette *palette);
+
+/// Returns the mean squared distance of the counted pixels to their nearest colors in the palette, in units in which
+/// black and white are 2048 apart; 0 without pixels. With the value of the palette for the frames it was built for, it
+/// indicates whether other frames need another one.
+double ccodecs_palette_mapper_error(ccodecs_palette_mapper *mapper, const ccodecs_palette_histogram *histogram);
 
 /// Begins a frame: no error is diffused into its first row.
 void ccodecs_palette_mapper_begin(ccodecs_palette_mapper *mapper);

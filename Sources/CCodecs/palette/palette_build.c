@@ -24,7 +24,6 @@ typedef struct weighted_point {
 typedef struct sums {
   uint64_t weight;
   int64_t axes[PALETTE_AXES];
-  double squares; ///< The sum of the squared distances to the mean of the cluster.
 } sums;
 
 /// Consecutive points, and how to split them best.
@@ -35,7 +34,6 @@ typedef struct box {
 } box;
 
 typedef struct builder {
-  palette_space space;
   uint32_t count;
   uint32_t box_count;
   box boxes[CCODECS_PALETTE_MAX_COLORS];
@@ -51,13 +49,6 @@ _Static_assert(sizeof(builder) + PALETTE_BLOCK_BYTES <= CCODECS_PALETTE_BUILD_BY
 
 // MARK: Points
 
-static void bin_color(const ccodecs_palette_histogram *h, const palette_bin *bin, uint8_t rgba[4]) {
-  for (int c = 0; c < 4; c++) {
-    rgba[c] =
-        h->dropped_bits == 0 ? (uint8_t)(bin->key >> 8 * c) : (uint8_t)((bin->sums[c] + bin->weight / 2) / bin->weight);
-  }
-}
-
 static void fill_points(builder *b, const ccodecs_palette_histogram *h) {
   uint64_t total = 0;
   uint32_t shift = 0;
@@ -70,9 +61,9 @@ static void fill_points(builder *b, const ccodecs_palette_histogram *h) {
   b->count = h->bin_count;
   for (uint32_t i = 0; i < b->count; i++) {
     uint8_t rgba[4];
-    bin_color(h, h->bins + i, rgba);
+    palette_bin_color(h, h->bins + i, rgba);
     const uint64_t weight = h->bins[i].weight >> shift;
-    b->points[i] = (weighted_point){ccodecs_palette_space_point(&b->space, rgba), i, weight > 0 ? weight : 1};
+    b->points[i] = (weighted_point){ccodecs_palette_space_point(&h->space, rgba), i, weight > 0 ? weight : 1};
   }
 }
 
@@ -187,11 +178,10 @@ static void split(builder *b, uint32_t max_count) {
 
 // MARK: k-means
 
-/// Assigns points to centers and adds them up. Returns the sum of squared distances.
-static double assign(builder *b) {
+/// Assigns points to centers and adds them up.
+static void assign(builder *b) {
   ccodecs_palette_nearest_set(&b->nearest, b->centers, b->box_count);
   memset(b->clusters, 0, sizeof b->clusters);
-  double total = 0;
   for (uint32_t i = 0; i < b->count; i++) {
     const weighted_point *p = b->points + i;
     const uint32_t key = palette_nearest_find(&b->nearest, p->point);
@@ -203,11 +193,7 @@ static double assign(builder *b) {
     for (int k = 0; k < PALETTE_AXES; k++) {
       cluster->axes[k] += (int64_t)p->weight * p->point.axes[k];
     }
-    const double squares = (double)p->weight * (key >> 8);
-    cluster->squares += squares;
-    total += squares;
   }
-  return total;
 }
 
 /// Moves the centers to the means of their points. Returns whether one has moved.
@@ -240,14 +226,20 @@ static int32_t order_of(const uint8_t rgba[4]) {
   return (rgba[3] == 255 ? 1 << 28 : rgba[3] << 18) + (299 * rgba[0] + 587 * rgba[1] + 114 * rgba[2]);
 }
 
-/// Adds a color, which must be within the maximum, unless the palette has it.
-static void add_color(ccodecs_palette *palette, const uint8_t rgba[4]) {
+static bool has_color(const ccodecs_palette *palette, const uint8_t rgba[4]) {
   for (uint32_t i = 0; i < palette->count; i++) {
     if (memcmp(palette->colors[i], rgba, 4) == 0) {
-      return;
+      return true;
     }
   }
-  memcpy(palette->colors[palette->count++], rgba, 4);
+  return false;
+}
+
+/// Adds a color, which must be within the maximum, unless the palette has it.
+static void add_color(ccodecs_palette *palette, const uint8_t rgba[4]) {
+  if (!has_color(palette, rgba)) {
+    memcpy(palette->colors[palette->count++], rgba, 4);
+  }
 }
 
 /// Sorts the colors and describes them.
@@ -277,7 +269,7 @@ static void add_centers(builder *b, const ccodecs_palette_histogram *h, ccodecs_
     }
     const weighted_point *heaviest = b->points + b->heaviest[i];
     if (h->dropped_bits == 0 && heaviest->weight >= b->clusters[i].weight - heaviest->weight) {
-      bin_color(h, h->bins + heaviest->bin, rgba);
+      palette_bin_color(h, h->bins + heaviest->bin, rgba);
     } else {
       ccodecs_palette_space_color(b->centers[i], rgba);
     }
@@ -301,7 +293,7 @@ ccodecs_status ccodecs_palette_build(ccodecs_palette_histogram *h, uint32_t max_
   if (palette->is_exact) {
     for (uint32_t i = 0; i < h->bin_count; i++) {
       uint8_t rgba[4];
-      bin_color(h, h->bins + i, rgba);
+      palette_bin_color(h, h->bins + i, rgba);
       memcpy(palette->colors[palette->count++], rgba, 4);
     }
     palette->colors[0][3] = palette->count == 0 ? 255 : palette->colors[0][3];
@@ -311,7 +303,6 @@ ccodecs_status ccodecs_palette_build(ccodecs_palette_histogram *h, uint32_t max_
     if (b == NULL) {
       return CCODECS_NO_MEMORY;
     }
-    ccodecs_palette_space_fill(&b->space);
     fill_points(b, h);
     split(b, max_colors - palette->count);
     refine(b);
@@ -322,29 +313,71 @@ ccodecs_status ccodecs_palette_build(ccodecs_palette_histogram *h, uint32_t max_
   return CCODECS_OK;
 }
 
-ccodecs_status ccodecs_palette_error(
-    ccodecs_palette_histogram *h, const ccodecs_palette *palette, double *mean_squared_error) {
-  *mean_squared_error = 0;
-  if (h->bin_count == 0 || palette->count == 0) {
+/// Appends the colors that an exact palette lacks. Returns false if there is no room for them.
+static bool append_all(const ccodecs_palette_histogram *h, uint32_t max_colors, ccodecs_palette *palette) {
+  const uint32_t count = palette->count;
+  for (uint32_t i = 0; i < h->bin_count; i++) {
+    uint8_t rgba[4];
+    palette_bin_color(h, h->bins + i, rgba);
+    if (has_color(palette, rgba)) {
+      continue;
+    }
+    if (palette->count == max_colors) {
+      palette->count = count;
+      return false;
+    }
+    memcpy(palette->colors[palette->count++], rgba, 4);
+  }
+  return true;
+}
+
+/// Keeps the points that are farther than `max_error` from every color of a palette.
+static void keep_distant(builder *b, uint32_t max_error) {
+  uint32_t count = 0;
+  ccodecs_palette_nearest_set(&b->nearest, b->centers, b->box_count);
+  for (uint32_t i = 0; i < b->count; i++) {
+    if (palette_nearest_find(&b->nearest, b->points[i].point) >> 8 > max_error) {
+      b->points[count++] = b->points[i];
+    }
+  }
+  b->count = count;
+}
+
+ccodecs_status ccodecs_palette_extend(
+    ccodecs_palette_histogram *h, uint32_t max_colors, uint32_t max_error, ccodecs_palette *palette) {
+  if (max_colors < 2 || max_colors > CCODECS_PALETTE_MAX_COLORS || palette->count > max_colors) {
+    return CCODECS_MISUSE;
+  }
+  if (h->dropped_bits == 0 && h->bin_count <= CCODECS_PALETTE_MAX_COLORS && append_all(h, max_colors, palette)) {
+    return CCODECS_OK;
+  }
+  if (palette->count == max_colors) {
     return CCODECS_OK;
   }
   builder *b = ccodecs_allocate(h->budget, sizeof *b);
   if (b == NULL) {
     return CCODECS_NO_MEMORY;
   }
-  ccodecs_palette_space_fill(&b->space);
-  fill_points(b, h);
   const uint32_t first = palette_first_color(palette);
   for (uint32_t i = first; i < palette->count; i++) {
-    b->centers[i - first] = ccodecs_palette_space_point(&b->space, palette->colors[i]);
+    b->centers[i - first] = ccodecs_palette_space_point(&h->space, palette->colors[i]);
   }
   b->box_count = palette->count - first;
-  const double squares = assign(b);
-  uint64_t weight = 0;
-  for (uint32_t i = 0; i < b->count; i++) {
-    weight += b->points[i].weight;
+  fill_points(b, h);
+  keep_distant(b, max_error);
+  if (b->count > 0) {
+    split(b, max_colors - palette->count);
+    refine(b);
+    add_centers(b, h, palette);
   }
-  *mean_squared_error = squares / (double)weight;
   ccodecs_free(h->budget, b);
   return CCODECS_OK;
+}
+
+uint32_t ccodecs_palette_color_count(const ccodecs_palette_histogram *h, uint64_t *pixel_count) {
+  *pixel_count = 0;
+  for (uint32_t i = 0; i < h->bin_count; i++) {
+    *pixel_count += h->bins[i].weight;
+  }
+  return h->bin_count;
 }

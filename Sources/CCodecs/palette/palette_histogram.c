@@ -2,7 +2,7 @@
 
 #include "palette_private.h"
 
-enum { MAX_PROBES = 128 };
+enum { MAX_PROBES = 128, FEW_BINS = 2048 };
 
 _Static_assert(
     sizeof(ccodecs_palette_histogram) + PALETTE_BLOCK_BYTES <= CCODECS_PALETTE_HISTOGRAM_BYTES, "documented");
@@ -16,6 +16,8 @@ ccodecs_status ccodecs_palette_histogram_create(
   }
   h->budget = budget;
   h->transparency = transparency;
+  h->bin_count = PALETTE_MAX_BINS; // every slot is cleared
+  ccodecs_palette_space_fill(&h->space);
   ccodecs_palette_histogram_clear(h);
   return CCODECS_OK;
 }
@@ -23,8 +25,14 @@ ccodecs_status ccodecs_palette_histogram_create(
 void ccodecs_palette_histogram_clear(ccodecs_palette_histogram *h) {
   h->has_transparent = false;
   h->dropped_bits = 0;
+  if (h->bin_count < FEW_BINS) {
+    for (uint32_t i = 0; i < h->bin_count; i++) {
+      h->slots[h->bins[i].slot] = 0;
+    }
+  } else {
+    memset(h->slots, 0, sizeof h->slots);
+  }
   h->bin_count = 0;
-  memset(h->slots, 0, sizeof h->slots);
 }
 
 void ccodecs_palette_histogram_destroy(ccodecs_palette_histogram *h) {
@@ -61,8 +69,9 @@ static bool merge_bins(ccodecs_palette_histogram *h) {
     bin.key &= kept;
     uint16_t *slot = has_slots ? find_slot(h, bin.key) : NULL;
     if (slot == NULL || *slot == 0) {
-      h->bins[h->bin_count++] = bin;
       has_slots = slot != NULL;
+      bin.slot = has_slots ? (uint32_t)(slot - h->slots) : 0;
+      h->bins[h->bin_count++] = bin;
       if (has_slots) {
         *slot = (uint16_t)h->bin_count;
       }
@@ -79,6 +88,12 @@ static bool merge_bins(ccodecs_palette_histogram *h) {
 
 /// Drops one more bit, or several if keys have no slots otherwise. Without any bits there is one key.
 static void drop_bit(ccodecs_palette_histogram *h) {
+  for (uint32_t i = 0; i < h->bin_count && h->dropped_bits == 0; i++) {
+    palette_bin *bin = h->bins + i;
+    for (int c = 0; c < 4; c++) {
+      bin->sums[c] = bin->weight * (bin->key >> 8 * c & 0xff);
+    }
+  }
   do {
     h->dropped_bits++;
   } while (!merge_bins(h));
@@ -91,12 +106,13 @@ static void count_color(ccodecs_palette_histogram *h, uint32_t color, uint32_t w
     slot = find_slot(h, color & kept_bits(h->dropped_bits));
   }
   if (*slot == 0) {
-    h->bins[h->bin_count] = (palette_bin){.key = color & kept_bits(h->dropped_bits)};
+    h->bins[h->bin_count] =
+        (palette_bin){.key = color & kept_bits(h->dropped_bits), .slot = (uint32_t)(slot - h->slots)};
     *slot = (uint16_t)++h->bin_count;
   }
   palette_bin *bin = h->bins + *slot - 1;
   bin->weight += weight;
-  for (int c = 0; c < 4; c++) {
+  for (int c = 0; c < 4 && h->dropped_bits > 0; c++) {
     bin->sums[c] += (uint64_t)weight * (color >> 8 * c & 0xff);
   }
 }

@@ -8,6 +8,8 @@
 
 #include "palette_private.h"
 
+#include <stddef.h>
+
 enum {
   MAX_ERROR = 511, // of an axis, so that sums of 16ths fit in 16 bits
   TABLE_SLOTS = 1024,
@@ -84,7 +86,6 @@ static void set_colors(ccodecs_palette_mapper *m) {
   for (uint32_t i = 0; i < count; i++) {
     points[i] = ccodecs_palette_space_point(&m->space, palette->colors[i + m->first]);
   }
-  memset(&m->nearest, 0, sizeof m->nearest);
   memset(m->radii, 0, sizeof m->radii);
   ccodecs_palette_nearest_set(&m->nearest, points, count);
   for (uint32_t i = 0; i < count; i++) {
@@ -115,7 +116,6 @@ ccodecs_status ccodecs_palette_mapper_create(
     return CCODECS_NO_MEMORY;
   }
   m->budget = budget;
-  m->palette = *palette;
   m->width = width;
   m->rows = rows;
   m->into = rows;
@@ -124,11 +124,33 @@ ccodecs_status ccodecs_palette_mapper_create(
   m->above = rows + 3 * row_count;
   m->fixed = (int16_t *)(void *)(rows + 4 * row_count);
   ccodecs_palette_space_fill(&m->space);
-  set_colors(m);
-  fill_table(m);
+  memset(&m->nearest, 0, offsetof(palette_nearest, groups));
+  ccodecs_palette_mapper_set(m, palette);
   ccodecs_palette_mapper_begin(m);
   *mapper = m;
   return CCODECS_OK;
+}
+
+void ccodecs_palette_mapper_set(ccodecs_palette_mapper *m, const ccodecs_palette *palette) {
+  m->palette = *palette;
+  set_colors(m);
+  fill_table(m);
+}
+
+double ccodecs_palette_mapper_error(ccodecs_palette_mapper *m, const ccodecs_palette_histogram *h) {
+  double squares = 0, weight = 0;
+  for (uint32_t i = 0; i < h->bin_count; i++) {
+    const palette_bin *bin = h->bins + i;
+    weight += (double)bin->weight;
+    if (m->palette.is_exact && h->dropped_bits == 0 && find_exact(m, bin->key) != NOT_FIXED) {
+      continue;
+    }
+    uint8_t rgba[4];
+    palette_bin_color(h, bin, rgba);
+    const palette_point point = ccodecs_palette_space_point(&m->space, rgba);
+    squares += (double)bin->weight * (palette_nearest_find(&m->nearest, point) >> 8);
+  }
+  return weight > 0 ? squares / weight : 0;
 }
 
 void ccodecs_palette_mapper_begin(ccodecs_palette_mapper *m) {

@@ -29,6 +29,11 @@ void ccodecs_palette_nearest_set(palette_nearest *nearest, const palette_point *
     nearest->points[i] = points[i];
     all[i] = (uint8_t)i;
   }
+  for (int k = 0; k < PALETTE_AXES; k++) {
+    for (uint32_t i = 0; i < (count + PALETTE_LANES - 1) / PALETTE_LANES * PALETTE_LANES; i++) {
+      nearest->axes[k][i] = points[i < count ? i : 0].axes[k];
+    }
+  }
   nearest->count = count;
   nearest->has_avx2 = false;
 #if defined(__x86_64__)
@@ -38,16 +43,18 @@ void ccodecs_palette_nearest_set(palette_nearest *nearest, const palette_point *
   nearest->group_count = write_groups(nearest, 0, all, count);
 }
 
-/// Returns whether every point of a cell is nearer to `best` than to `other`: the difference of the squared distances
-/// is linear, so that it is largest in a corner.
-static bool is_farther(const int16_t *other, const int16_t *best, const int low[4], const int high[4]) {
-  int64_t sum = 0;
-  for (int i = 0; i < PALETTE_AXES; i++) {
-    const int slope = 2 * (best[i] - other[i]);
-    sum += (int64_t)slope * (slope < 0 ? high[i] : low[i]);
-    sum += other[i] * other[i] - best[i] * best[i];
+uint32_t ccodecs_palette_nearest_list(
+    const palette_nearest *nearest, const palette_bounds *bounds, uint8_t kept[CCODECS_PALETTE_MAX_COLORS]) {
+  return palette_list_nearest(nearest, bounds, kept);
+}
+
+static uint32_t list(const palette_nearest *nearest, const palette_bounds *bounds, uint8_t *kept) {
+#if defined(__x86_64__)
+  if (nearest->has_avx2) {
+    return ccodecs_palette_nearest_list_avx2(nearest, bounds, kept);
   }
-  return sum > 0;
+#endif
+  return ccodecs_palette_nearest_list(nearest, bounds, kept);
 }
 
 uint32_t ccodecs_palette_nearest_make(palette_nearest *nearest, uint32_t cell) {
@@ -55,27 +62,13 @@ uint32_t ccodecs_palette_nearest_make(palette_nearest *nearest, uint32_t cell) {
   const uint32_t places[PALETTE_AXES] = {
       cell >> 2 * PALETTE_CELL_BITS & mask, cell >> PALETTE_CELL_BITS & mask, cell & mask,
       cell >> 3 * PALETTE_CELL_BITS};
-  int low[PALETTE_AXES], high[PALETTE_AXES];
-  palette_point center;
+  palette_bounds bounds;
   for (int i = 0; i < PALETTE_AXES; i++) {
-    low[i] = minimums[i] + (int)(places[i] << shifts[i]);
-    high[i] = low[i] + (1 << shifts[i]) - 1;
-    center.axes[i] = (int16_t)((low[i] + high[i]) / 2);
-  }
-  uint32_t best = 0;
-  uint32_t least = UINT32_MAX;
-  for (uint32_t i = 0; i < nearest->count; i++) {
-    const uint32_t distance = palette_squared_distance(nearest->points[i], center);
-    best = distance < least ? i : best;
-    least = distance < least ? distance : least;
+    bounds.low[i] = minimums[i] + (int)(places[i] << shifts[i]);
+    bounds.high[i] = bounds.low[i] + (1 << shifts[i]) - 1;
   }
   uint8_t kept[CCODECS_PALETTE_MAX_COLORS];
-  uint32_t count = 0;
-  for (uint32_t i = 0; i < nearest->count; i++) {
-    if (!is_farther(nearest->points[i].axes, nearest->points[best].axes, low, high)) {
-      kept[count++] = (uint8_t)i;
-    }
-  }
+  const uint32_t count = list(nearest, &bounds, kept);
   const uint32_t group_count = (count + PALETTE_LANES - 1) / PALETTE_LANES;
   uint32_t first = nearest->group_count;
   if (group_count > PALETTE_GROUPS - first) {

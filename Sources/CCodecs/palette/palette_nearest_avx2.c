@@ -1,4 +1,5 @@
-// Distances to eight colors at once, with AVX2. The scalar version in palette_nearest.c is the oracle.
+// Distances to eight colors at once, and lists of them, with AVX2. The scalar version in palette_nearest.c is the
+// oracle.
 
 #include "palette_private.h"
 
@@ -25,6 +26,11 @@ TARGET uint32_t ccodecs_palette_nearest_of_avx2(const palette_group *groups, uin
   four = _mm_min_epu32(four, _mm_shuffle_epi32(four, _MM_SHUFFLE(1, 0, 3, 2)));
   four = _mm_min_epu32(four, _mm_shuffle_epi32(four, _MM_SHUFFLE(2, 3, 0, 1)));
   return (uint32_t)_mm_cvtsi128_si32(four);
+}
+
+TARGET uint32_t ccodecs_palette_nearest_list_avx2(
+    const palette_nearest *nearest, const palette_bounds *bounds, uint8_t kept[CCODECS_PALETTE_MAX_COLORS]) {
+  return palette_list_nearest(nearest, bounds, kept);
 }
 
 #endif

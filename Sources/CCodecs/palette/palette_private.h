@@ -71,6 +71,7 @@ typedef struct palette_nearest {
   uint32_t group_count;
   bool has_avx2;
   palette_point points[CCODECS_PALETTE_MAX_COLORS];
+  int32_t axes[PALETTE_AXES][CCODECS_PALETTE_MAX_COLORS]; ///< The same; behind the last color, the first is repeated.
   uint32_t cells[PALETTE_CELLS]; ///< Index of the first group, and the number of groups times 65536; 0 if not made.
   palette_group groups[PALETTE_GROUPS]; ///< Those of all colors, then those of cells.
 } palette_nearest;
@@ -80,6 +81,60 @@ void ccodecs_palette_nearest_set(palette_nearest *nearest, const palette_point *
 
 /// Returns the list of the cell that contains the point.
 uint32_t ccodecs_palette_nearest_make(palette_nearest *nearest, uint32_t cell);
+
+/// The points of a cell, from the low ones to the high ones of each axis.
+typedef struct palette_bounds {
+  int32_t low[PALETTE_AXES], high[PALETTE_AXES];
+} palette_bounds;
+
+/// Lists the colors that may be the nearest of a point within bounds, in order. Returns their number.
+uint32_t ccodecs_palette_nearest_list(
+    const palette_nearest *nearest, const palette_bounds *bounds, uint8_t kept[CCODECS_PALETTE_MAX_COLORS]);
+#if defined(__x86_64__)
+uint32_t ccodecs_palette_nearest_list_avx2(
+    const palette_nearest *nearest, const palette_bounds *bounds, uint8_t kept[CCODECS_PALETTE_MAX_COLORS]);
+#endif
+
+/// The implementation, which compilers vectorize for the instruction set of the function that it becomes a part of.
+///
+/// A color is not listed if every point is nearer to the color that is nearest to the center: the difference of the
+/// squared distances is linear, so that it is largest in a corner. Sums have fewer than 31 bits.
+static inline __attribute__((always_inline)) uint32_t palette_list_nearest(
+    const palette_nearest *nearest, const palette_bounds *bounds, uint8_t kept[CCODECS_PALETTE_MAX_COLORS]) {
+  const uint32_t padded = (nearest->count + PALETTE_LANES - 1) / PALETTE_LANES * PALETTE_LANES;
+  int32_t center[PALETTE_AXES];
+  for (int k = 0; k < PALETTE_AXES; k++) {
+    center[k] = (bounds->low[k] + bounds->high[k]) / 2;
+  }
+  uint32_t least = UINT32_MAX;
+  for (uint32_t i = 0; i < padded; i++) {
+    uint32_t sum = 0;
+    for (int k = 0; k < PALETTE_AXES; k++) {
+      const int32_t difference = nearest->axes[k][i] - center[k];
+      sum += (uint32_t)(difference * difference);
+    }
+    const uint32_t key = sum << 8 | i;
+    least = key < least ? key : least;
+  }
+  const int16_t *best = nearest->points[least & 0xff].axes;
+  int32_t sums[CCODECS_PALETTE_MAX_COLORS];
+  for (uint32_t i = 0; i < padded; i++) {
+    int32_t sum = 0;
+    for (int k = 0; k < PALETTE_AXES; k++) {
+      const int32_t other = nearest->axes[k][i];
+      const int32_t slope = 2 * (best[k] - other);
+      const int32_t at_low = slope * bounds->low[k], at_high = slope * bounds->high[k];
+      sum += (at_low < at_high ? at_low : at_high) + other * other - best[k] * best[k];
+    }
+    sums[i] = sum;
+  }
+  uint32_t count = 0;
+  for (uint32_t i = 0; i < nearest->count; i++) {
+    kept[count] = (uint8_t)i;
+    count += sums[i] <= 0 ? 1 : 0;
+  }
+  return count;
+}
 
 static inline int palette_clamp(int value, int low, int high) {
   return value < low ? low : value > high ? high : value;
@@ -138,13 +193,15 @@ enum { PALETTE_MAX_BINS = 1 << 15, PALETTE_SLOTS = 1 << 16 };
 
 /// Colors that are counted as one.
 typedef struct palette_bin {
-  uint32_t key; ///< The color, R in the lowest byte, without the bits that are not distinguished.
+  uint32_t key;  ///< The color, R in the lowest byte, without the bits that are not distinguished.
+  uint32_t slot; ///< Where `slots` has it.
   uint64_t weight;
-  uint64_t sums[4];
+  uint64_t sums[4]; ///< Set once bits are dropped; before, they are the products of the color and the weight.
 } palette_bin;
 
 struct ccodecs_palette_histogram {
   ccodecs_budget *budget;
+  palette_space space;
   ccodecs_palette_transparency transparency;
   bool has_transparent;  ///< A pixel was transparent; with binary transparency, these are not counted as a color.
   uint32_t dropped_bits; ///< Low bits of samples that are not distinguished.
@@ -176,6 +233,14 @@ static inline uint32_t palette_represented(uint32_t color, bool is_binary) {
 static inline void palette_split_key(uint32_t color, uint8_t rgba[4]) {
   for (int c = 0; c < 4; c++) {
     rgba[c] = (uint8_t)(color >> 8 * c);
+  }
+}
+
+/// Returns the mean color of a bin.
+static inline void palette_bin_color(const ccodecs_palette_histogram *h, const palette_bin *bin, uint8_t rgba[4]) {
+  for (int c = 0; c < 4; c++) {
+    rgba[c] =
+        h->dropped_bits == 0 ? (uint8_t)(bin->key >> 8 * c) : (uint8_t)((bin->sums[c] + bin->weight / 2) / bin->weight);
   }
 }
 
