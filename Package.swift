@@ -330,7 +330,7 @@ let targets: [Target] = [
   .testTarget(
     name: "CPixelsTests", dependencies: ["CPixels"], swiftSettings: strictSwift),
   .testTarget(
-    name: "ImageKernelsTests", dependencies: ["ImageCodecs", "ImageKernels"], exclude: ["similarity.py"],
+    name: "ImageKernelsTests", dependencies: ["ImageCodecs", "ImageKernels", "TestSupport"], exclude: ["similarity.py"],
     resources: [.copy("Similarity")], swiftSettings: strictSwift),
   .testTarget(
     name: "ImageCodecsTests", dependencies: ["CCodecs", "ImageCodecs", "TestSupport"], swiftSettings: strictSwift),

@@ -147,6 +147,6 @@ final class Branch {
       outputByteCount: result.byteCount, timings: timings, peakMemoryByteCount: UInt64(budget.peak),
       warnings: warnings.map(\.reported), compressionQuality: options.reportedQuality,
       similarity: result.similarity, formatTrials: result.formatTrials, facts: facts.facts, crop: plan.crop,
-      hiddenRegions: plan.hiddenRegions)
+      hiddenRegions: plan.hiddenRegions, faces: plan.faces)
   }
 }

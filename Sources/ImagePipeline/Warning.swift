@@ -46,6 +46,10 @@ package enum Warning: Sendable, Hashable {
   case removedCredentials
   /// `trim` is set for an image that is all border.
   case ignoredTrim
+  /// No face was found for a field.
+  case missingFaces(field: String)
+  /// `gravity` keeps only some of the faces whole.
+  case cutFaces(Int, kept: Int)
   /// Colors became sRGB although `color_space` asks for another space.
   case changedColorSpace(requested: ColorSpacePolicy, because: ColorObstacle)
   /// The result has 8 bits per sample although `bit_depth` asks for more.
@@ -78,6 +82,8 @@ extension Warning {
     case colorSpaceChanged = "COLOR_SPACE_CHANGED"
     case trimIgnored = "TRIM_IGNORED"
     case bitDepthReduced = "BIT_DEPTH_REDUCED"
+    case facesNotFound = "FACES_NOT_FOUND"
+    case facesCut = "FACES_CUT"
   }
 
   /// The warning as reports contain it.
@@ -159,6 +165,16 @@ extension Warning {
     case .ignoredTrim:
       ReportedWarning(
         .trimIgnored, "trim is ignored, as the whole image is border; lower trim.threshold or set trim.color")
+    case .missingFaces(let field):
+      ReportedWarning(
+        .facesNotFound,
+        field == "gravity"
+          ? "no face was found; gravity FACES keeps what attracts attention, as SMART does"
+          : "no face was found; regions of FACES hide nothing", ["field": field])
+    case .cutFaces(let count, let kept):
+      ReportedWarning(
+        .facesCut, "\(kept) of \(count) faces are whole in the result, as not all of them fit",
+        ["faces": "\(count)", "kept": "\(kept)"])
     case .changedColorSpace(let requested, let obstacle):
       ReportedWarning(
         .colorSpaceChanged, "the colors are sRGB instead of color_space \(requested.rawValue): \(obstacle.reason)",

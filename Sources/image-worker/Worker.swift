@@ -47,6 +47,7 @@ struct Worker: Service {
     let presets = try settings.presets?.read() ?? PresetCatalog()
     security = try Security(settings.security, presets: presets, metrics: metrics, logger: logger)
     try FontDirectory.use(settings.fonts)
+    try FaceDetectorFile.load(settings.faceDetector)
     var environment = WorkerEnvironment(
       limits: settings.limits, presets: presets,
       takesOnlyPresets: settings.takesOnlyPresets,

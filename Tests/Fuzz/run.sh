@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Fuzzes every decoder and rewriter of CCodecs, its palettes, and texts, for SECONDS each, with the address and undefined-behavior sanitizers:
+# Fuzzes every decoder and rewriter of CCodecs, its palettes, texts, and detectors of faces, for SECONDS each, with the address and undefined-behavior sanitizers:
 #
 #   Tests/Fuzz/run.sh SECONDS [DECODER...]
 #
@@ -32,9 +32,10 @@ rewrite-jpeg JPEG jpg jpeg mpo
 rewrite-png PNG png
 rewrite-webp WEBP webp
 rewrite-gif GIF gif
-palette UNKNOWN palette"
+palette UNKNOWN palette
+cascade UNKNOWN cascade"
 libraries="lcms2 libisal libjpeg libwebp zlib"
-flags="-std=c11 -g -O1 -fno-omit-frame-pointer -ISources/CCodecs -ISources/CCodecs/include -ISources/CInstructions/include"
+flags="-std=c11 -g -O1 -fno-omit-frame-pointer -ISources/CCodecs -ISources/CCodecs/include -ISources/CInstructions/include -ISources/CPixels/include"
 option() { # library, definition, lines of the table
   pkg-config --exists "$1" || return 0
   libraries+=" $1"
@@ -79,9 +80,10 @@ compile() { # source, object
 }
 
 pids=()
-for source in Sources/CInstructions/*.c Sources/CCodecs/*.c Sources/CCodecs/*/*.c Sources/CText/*.c; do
+for source in Sources/CInstructions/*.c Sources/CCodecs/*.c Sources/CCodecs/*/*.c Sources/CText/*.c \
+  Sources/CPixels/{cascade,faces*,isa}.c; do
   object=$work/objects/$(tr / _ <<<"${source#Sources/CCodecs/}").o
-  newest=$(find Sources/CCodecs Sources/CText "$source" Tests/Fuzz/run.sh \( -name '*.h' -o -path "$source" -o -name run.sh \) -newer "$object" 2>/dev/null || echo all)
+  newest=$(find Sources/CCodecs Sources/CText Sources/CPixels "$source" Tests/Fuzz/run.sh \( -name '*.h' -o -path "$source" -o -name run.sh \) -newer "$object" 2>/dev/null || echo all)
   [[ -z $newest ]] && continue
   compile "$source" "$object" &
   pids+=($!)
@@ -94,6 +96,7 @@ fuzz() { # decoder, format, extensions...
   [[ $name != rewrite-* ]] || source=Tests/Fuzz/rewrite.c
   [[ $name != palette ]] || source=Tests/Fuzz/palette.c
   [[ $name != text ]] || source=Tests/Fuzz/text.c
+  [[ $name != cascade ]] || source=Tests/Fuzz/cascade.c
   shift 2
   # shellcheck disable=SC2046,SC2086
   "$clang" $flags -fsanitize=fuzzer,$sanitizers -fno-sanitize-recover=all -fuse-ld=lld \
@@ -102,7 +105,7 @@ fuzz() { # decoder, format, extensions...
   mkdir -p "$corpus" "$work/seeds/$name"
   local seeds=("$work/seeds/$name") extension folder
   for extension in "$@"; do
-    for folder in Tests/TestSupport/Fixtures "$work/made" ../shared/corpus; do
+    for folder in Tests/TestSupport/Fixtures Tests/Fuzz/seeds "$work/made" ../shared/corpus; do
       [[ -d $folder ]] || continue
       find "$folder" -iname "*.$extension" -size -64k -exec cp -n -t "$work/seeds/$name" {} + 2>/dev/null || true
     done

@@ -30,6 +30,9 @@ struct WarningTests {
       ["bytes": "20", "image_bytes": "9"]
     ),
     (.droppedFrames(11, isMinimum: true), .framesDropped, ["frames": "11"]),
+    (.missingFaces(field: "gravity"), .facesNotFound, ["field": "gravity"]),
+    (.missingFaces(field: "regions"), .facesNotFound, ["field": "regions"]),
+    (.cutFaces(7, kept: 2), .facesCut, ["faces": "7", "kept": "2"]),
     (
       .changedColorSpace(requested: .keep, because: .gray), .colorSpaceChanged,
       ["color_space": "keep", "cause": "gray"]

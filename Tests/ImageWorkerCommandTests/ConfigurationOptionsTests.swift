@@ -72,6 +72,7 @@ struct ConfigurationOptionsTests {
   func regions() throws {
     let read = try Self.configuration(
       "--region", "10,20,300x200", "--region", "0.1,0.2,0.5x0.25,blur,ellipse", "--region", "1,2,3x4,#0a80ff",
+      "--region", "faces,pixelate",
       "--trim-threshold", "20", "--trim-color", "#fff", "--trim-equal-vertical")
     let expected = ProcessingConfiguration(
       trim: Trim(threshold: 20, color: .white, isEqualVertically: true),
@@ -80,9 +81,10 @@ struct ConfigurationOptionsTests {
         Region(
           shape: .ellipse, area: Crop(unit: .fractions, x: 0.1, y: 0.2, width: 0.5, height: 0.25), effect: .blur),
         Region(area: Crop(x: 1, y: 2, width: 3, height: 4), color: Color(red: 10, green: 128, blue: 255)),
+        Region(shape: .faces, area: nil, effect: .pixelate),
       ])
     #expect(read == expected)
-    for text in ["10,20", "1,2,0x4", "1,2,3x4,round", "1,2,3x4,"] {
+    for text in ["10,20", "1,2,0x4", "1,2,3x4,round", "1,2,3x4,", "1,2,3x4,faces", "faces,ellipse", "faces,1,2,3x4"] {
       #expect(throws: (any Error).self) { try Self.configuration("--region", text) }
     }
     #expect(throws: (any Error).self) { try Self.configuration("--trim-threshold", "256") }

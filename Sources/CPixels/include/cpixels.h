@@ -582,6 +582,48 @@ void cpixels_cells_add(const uint8_t *row, size_t pixel_count, uint32_t channels
 /// saturation, and the tone of skin.
 void cpixels_saliency(const uint8_t *rgb, uint32_t width, uint32_t height, uint16_t *saliency);
 
+// MARK: Faces
+//
+// A cascade of features decides where in a small image there are faces. It is data: the text of an XML file that OpenCV
+// has trained. A file that is no cascade, or a damaged one, is an error. Results are the same everywhere.
+
+/// A cascade. Never changes, so that all threads can use it.
+typedef struct cpixels_cascade cpixels_cascade;
+
+/// Reads a cascade of Haar features. Returns NULL for a text that is none, with the reason in `error`.
+cpixels_cascade *cpixels_cascade_create(const char *text, size_t byte_count, const char **error);
+
+/// Reads the cascade in a file of at most 8 MiB. Returns NULL with the reason in `error`.
+cpixels_cascade *cpixels_cascade_load(const char *path, const char **error);
+
+/// Frees a cascade; NULL is ignored.
+void cpixels_cascade_destroy(cpixels_cascade *cascade);
+
+/// Returns a hash of the text of a cascade.
+uint64_t cpixels_cascade_identity(const cpixels_cascade *cascade);
+
+/// The maximum width and height of an image that is searched for faces.
+enum { CPIXELS_FACES_MAX_SIDE = 320 };
+
+/// The rectangle of a face in pixels, as the cascade was trained: usually from the eyebrows to the chin.
+typedef struct cpixels_face {
+  float x, y, width, height;
+} cpixels_face;
+
+/// Converts pixels of 1, 3 or 4 channels to gray. RGBA is placed on white.
+void cpixels_faces_gray(const uint8_t *row, size_t pixel_count, uint32_t channels, uint8_t *gray);
+
+/// Returns the number of bytes that a search needs.
+size_t cpixels_faces_workspace(uint32_t width, uint32_t height);
+
+/// Finds the faces of an upright image, whose rows follow each other without a gap.
+///
+/// `workspace` is aligned to 8 bytes. At most `max_count` faces are stored, the largest first. Returns their number; 0 for
+/// an image that is larger than the maximum.
+size_t cpixels_faces_find(
+    const cpixels_cascade *cascade, const uint8_t *gray, uint32_t width, uint32_t height, void *workspace,
+    cpixels_isa isa, cpixels_face *faces, size_t max_count);
+
 // MARK: Orientation
 
 /// Copies `row_count` stored rows, starting with stored row `first_row`, into a whole upright plane.

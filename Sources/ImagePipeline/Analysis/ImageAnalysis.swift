@@ -16,15 +16,21 @@ struct ImageAnalysis: ~Copyable {
   private let stored: PixelSize
   private let searches: [TrimSearch]
   private let findsSaliency: Bool
+  /// The orientations with which the image is displayed where faces are searched.
+  private let faceOrientations: Set<Orientation>
   private let options: (toleratesTruncation: Bool, toleratesDamage: Bool)
   private let allowance: WorkAllowance
   private let budget: ImageBudget
   private var conversion: Conversion?
   private var finders: [BorderFinder] = []
   private var saliency: SaliencyFinder?
+  private var faces: FaceFinder?
 
   /// The minimum longer side at which an image is decoded to measure saliency.
   private static let minSaliencySide = 192
+
+  /// The minimum longer side at which an image is decoded if no border is searched.
+  private var minSide: Int { faceOrientations.isEmpty ? Self.minSaliencySide : FaceFinder.maxSide }
 
   /// Creates an analysis of the image with `header`.
   /// - `configurations`: The configurations of the results.
@@ -45,6 +51,8 @@ struct ImageAnalysis: ~Copyable {
     }
     self.searches = searches
     findsSaliency = configurations.contains(where: \.choosesBySaliency)
+    faceOrientations = Set(
+      configurations.filter(\.findsFaces).map { PlanDraft.orientation($0, of: header) })
     stored = PixelSize(width: header.width, height: header.height)
     options = (
       configurations.contains { $0.tolerateTruncation ?? false }, configurations.contains { $0.tolerateDamage ?? false }
@@ -86,7 +94,7 @@ struct ImageAnalysis: ~Copyable {
   private mutating func start() throws(CodecError) {
     // A border is found at the full size only.
     let longer = max(stored.width, stored.height)
-    let scale = searches.isEmpty ? decoder.scales.first { longer * $0 >= 8 * Self.minSaliencySide } ?? 8 : 8
+    let scale = searches.isEmpty ? decoder.scales.first { longer * $0 >= 8 * minSide } ?? 8 : 8
     let layout = try decoder.start(
       scale: scale, toleratesTruncation: options.toleratesTruncation, toleratesDamage: options.toleratesDamage)
     let format: PixelFormat =
@@ -104,9 +112,10 @@ struct ImageAnalysis: ~Copyable {
       conversion = .packed(
         try PixelConverter(from: layout.format, to: format, width: layout.planes[0].width, budget: budget))
     }
-    if findsSaliency {
-      let plane = layout.planes[0]
-      saliency = SaliencyFinder(width: plane.width, height: plane.height, of: format)
+    let plane = layout.planes[0]
+    if findsSaliency { saliency = SaliencyFinder(width: plane.width, height: plane.height, of: format) }
+    if !faceOrientations.isEmpty {
+      faces = try FaceFinder(width: plane.width, height: plane.height, of: format, budget: budget)
     }
     for search in searches {
       finders.append(
@@ -119,10 +128,11 @@ struct ImageAnalysis: ~Copyable {
 
   /// Searches the rows of a decoded strip.
   private mutating func search() throws(PipelineError) {
-    let (finders, saliency) = (finders, saliency)
+    let (finders, saliency, faces) = (finders, saliency, faces)
     func push(_ rows: Strip.Rows) {
       for finder in finders { finder.push(rows) }
       saliency?.push(rows)
+      faces?.push(rows)
     }
     var conversion = conversion
     try decoder.withStrip { (strip) throws(PipelineError) in
@@ -144,12 +154,20 @@ struct ImageAnalysis: ~Copyable {
   }
 
   /// Returns what was found, after all rows were searched.
-  consuming func finish() -> ImageFindings {
+  /// - Throws: `limitExceeded` if the budget is exhausted.
+  consuming func finish() throws(PipelineError) -> ImageFindings {
     var findings = ImageFindings()
     for (search, finder) in zip(searches, finders) {
       findings.trims[search] = .some(finder.finish().map { search.part($0, of: stored) })
     }
     findings.saliency = saliency?.finish()
+    if let faces, let cascade = FaceDetection.cascade {
+      for orientation in faceOrientations {
+        let shown = stored.turned(by: orientation)
+        let found = try withCodecErrors { () throws(CodecError) in try faces.faces(by: cascade, orientation) }
+        findings.faces[orientation] = found.map { $0.rectangle(in: shown) }
+      }
+    }
     return findings
   }
 }

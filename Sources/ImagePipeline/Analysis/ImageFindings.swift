@@ -31,6 +31,8 @@ struct ImageFindings: Sendable {
   var trims: [TrimSearch: PixelRect?] = [:]
   /// Where the stored image attracts attention; `nil` if that was not searched.
   var saliency: SaliencyMap?
+  /// The faces of the displayed image in its pixels, the largest first, by the orientation with which it is displayed.
+  var faces: [Orientation: [PixelRect]] = [:]
 }
 
 extension TrimSearch {
@@ -58,25 +60,29 @@ extension TrimSearch {
 
 extension ProcessingConfiguration {
   /// Whether the result is planned only after the pixels of the image were searched.
-  var needsAnalysis: Bool { trim != nil || choosesBySaliency }
+  var needsAnalysis: Bool { trim != nil || choosesBySaliency || hidesFaces }
 
   /// This configuration without the fields for which the pixels of the image are searched, to plan without decoding.
   package var withoutAnalysis: ProcessingConfiguration {
     var configuration = self
     configuration.trim = nil
     if configuration.choosesBySaliency { configuration.gravity = .center }
+    // Whatever comes of this plan shows no face.
+    let everything = Region(area: Crop(unit: .fractions, width: 1, height: 1))
+    configuration.regions = regions?.map { $0.shape == .faces ? everything : $0 }
     return configuration
   }
 
   /// Checks that the pixels of an image can be searched.
-  /// - Throws: `unservedField` for frames other than the first.
+  /// - Throws: `unservedField` for frames other than the first, and without a detector for faces.
   func checkAnalysis(of header: ImageHeader) throws(PipelineError) {
+    try checkDetector()
     guard needsAnalysis, let index = frameIndex?.value else { return }
     guard header.hasDefaultImage || (index != 0 && header.frameCount != 1) else { return }
     throw PipelineError(
       .unservedField,
-      "frame_index is \(index), but trim and gravity SMART are supported for the first frame only; leave one of them "
-        + "unset",
+      "frame_index is \(index), but trim, gravity SMART and FACES, and regions of FACES are supported for the first frame "
+        + "only; leave one of them unset",
       field: "frame_index")
   }
 }

@@ -33,14 +33,14 @@ extension ImageReader {
       try stored.forEach { (chunk, isLastChunk) throws(PipelineError) in
         if !isDone { isDone = try analysis.push(chunk, isLast: isEnd && isLastChunk) }
       }
-      if isDone { return end(analysis, consumed) }
+      if isDone { return try end(analysis, consumed) }
       self.analysis = consume analysis
     }
     let rest = bytes.extracting(droppingFirst: consumed)
     guard !rest.isEmpty || isLast, var analysis = analysis.take() else { return (false, consumed) }
     try stored.append(rest)
     let isDone = try analysis.push(rest, isLast: isLast)
-    if isDone { return end(analysis, bytes.byteCount) }
+    if isDone { return try end(analysis, bytes.byteCount) }
     guard !isLast else { throw PipelineError(.truncatedImage, "the image ends before its last row") }
     self.analysis = consume analysis
     return (false, bytes.byteCount)
@@ -48,8 +48,8 @@ extension ImageReader {
 
   private mutating func end(
     _ analysis: consuming ImageAnalysis, _ consumed: Int
-  ) -> (isComplete: Bool, consumedByteCount: Int) {
-    findings = analysis.finish()
+  ) throws(PipelineError) -> (isComplete: Bool, consumedByteCount: Int) {
+    findings = try analysis.finish()
     stored?.consume(headerByteCount)
     return (true, consumed)
   }

@@ -2,8 +2,11 @@ internal import ImageCodecs
 internal import ImageKernels
 
 extension ProcessingConfiguration {
-  /// Whether the part that `fill` keeps is chosen by the pixels of the image.
-  var choosesBySaliency: Bool { gravity == .smart && resizeMode == .fill && focusPoint == nil }
+  /// Whether the part that `fill` keeps is chosen by what attracts attention, if no face is found.
+  var choosesBySaliency: Bool { (gravity == .smart || gravity == .faces) && choosesByPixels }
+
+  /// Whether `smart` and `faces` have an effect.
+  var choosesByPixels: Bool { resizeMode == .fill && focusPoint == nil }
 }
 
 extension SaliencyMap {

@@ -25,6 +25,8 @@ package enum Gravity: String, Sendable, Hashable, FieldChoice {
   case northWest = "north_west"
   /// What attracts attention; the center where the pixels of the image are not known.
   case smart
+  /// The faces; as `smart` without one.
+  case faces
 
   /// Other accepted spellings.
   package static let synonyms: [String: Gravity] = [
@@ -33,14 +35,14 @@ package enum Gravity: String, Sendable, Hashable, FieldChoice {
   ]
 
   package static var textForm: String {
-    "center, smart, or a side or corner as in north or north-west, top or top-left"
+    "center, smart, faces, or a side or corner as in north or north-west, top or top-left"
   }
 
   /// The fraction of the free columns that lies to the left, 0 to 1.
   package var x: Double {
     switch self {
     case .northWest, .west, .southWest: 0
-    case .north, .center, .south, .smart: 0.5
+    case .north, .center, .south, .smart, .faces: 0.5
     case .northEast, .east, .southEast: 1
     }
   }
@@ -49,7 +51,7 @@ package enum Gravity: String, Sendable, Hashable, FieldChoice {
   package var y: Double {
     switch self {
     case .northWest, .north, .northEast: 0
-    case .west, .center, .east, .smart: 0.5
+    case .west, .center, .east, .smart, .faces: 0.5
     case .southWest, .south, .southEast: 1
     }
   }

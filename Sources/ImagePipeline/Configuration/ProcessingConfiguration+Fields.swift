@@ -72,7 +72,12 @@ extension ProcessingConfiguration: FieldRecord {
       option: OptionText(
         "gravity", "place",
         "Choose the part that --resize-mode fill keeps, and the place of a padded image. With smart, the part that attracts "
-          + "attention. Default: center.")),
+          + "attention; with faces, the faces, which --face-detector finds. Default: center.")),
+    Field(
+      "min_face_margin", \.minFaceMargin, .range(0...2),
+      option: OptionText(
+        "min-face-margin", "fraction",
+        "Keep this fraction of a face's height around it with --gravity faces, if it fits. Default: 0.5.")),
     Field(
       "focus_point", \.focusPoint, .function { (point, field) throws(FieldError) in try point.validate(field) },
       option: OptionText(
@@ -89,7 +94,8 @@ extension ProcessingConfiguration: FieldRecord {
       option: OptionText(
         "region", "region",
         "Hide this part of the image, after rotation and flips and before everything else. Filled with black unless a "
-          + "color or an effect is added, as in '10,20,300x200,blur'. May be repeated.")),
+          + "color or an effect is added, as in '10,20,300x200,blur'. With faces, all faces that are found, as in "
+          + "'faces,pixelate'. May be repeated.")),
     Field(
       "background", \.background,
       option: OptionText(

@@ -206,6 +206,10 @@ package struct ProcessingConfiguration: Sendable, Hashable {
   ///
   /// Default: none.
   package var regions: [Region]?
+  /// The margin around faces that `gravity` keeps if it fits, as a fraction of a face's height.
+  ///
+  /// Default: 0.5.
+  package var minFaceMargin: Double?
   /// The images and texts that are drawn on the result, in this order; at most `Overlay.maxCount`.
   ///
   /// Default: none.
@@ -239,7 +243,7 @@ package struct ProcessingConfiguration: Sendable, Hashable {
     metadataDescription: String? = nil, accept: AcceptedFormats? = nil, autoEffort: AutoEffort? = nil,
     zoom: Double? = nil, minWidth: Int? = nil, minHeight: Int? = nil, extendAspectRatio: Double? = nil,
     sharpenReduced: Double? = nil, facts: Bool? = nil,
-    trim: Trim? = nil, regions: [Region]? = nil, overlays: [Overlay]? = nil,
+    trim: Trim? = nil, regions: [Region]? = nil, minFaceMargin: Double? = nil, overlays: [Overlay]? = nil,
     jpeg: JPEGOptions? = nil, png: PNGOptions? = nil, webp: WebPOptions? = nil,
     avif: AVIFOptions? = nil, jxl: JXLOptions? = nil, tensor: TensorOptions? = nil
   ) {
@@ -292,6 +296,7 @@ package struct ProcessingConfiguration: Sendable, Hashable {
     self.facts = facts
     self.trim = trim
     self.regions = regions
+    self.minFaceMargin = minFaceMargin
     self.overlays = overlays
     self.jpeg = jpeg
     self.png = png

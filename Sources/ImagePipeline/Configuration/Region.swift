@@ -8,6 +8,8 @@ package struct Region: Sendable, Hashable {
     case rectangle
     /// The ellipse in the area.
     case ellipse
+    /// Each face that is found in the image.
+    case faces
   }
 
   /// What a region shows instead of its pixels.
@@ -22,15 +24,15 @@ package struct Region: Sendable, Hashable {
 
   /// The shape.
   package var shape: Shape
-  /// The rectangle, or the one around the ellipse.
-  package var area: Crop
+  /// The rectangle, or the one around the ellipse; `nil` for faces.
+  package var area: Crop?
   /// What the region shows.
   package var effect: Effect
   /// The color of `fill`.
   package var color: Color
 
   package init(
-    shape: Shape = .rectangle, area: Crop, effect: Effect = .fill, color: Color = Color(red: 0, green: 0, blue: 0)
+    shape: Shape = .rectangle, area: Crop?, effect: Effect = .fill, color: Color = Color(red: 0, green: 0, blue: 0)
   ) {
     self.shape = shape
     self.area = area
@@ -40,26 +42,36 @@ package struct Region: Sendable, Hashable {
 
   /// The maximum number of regions.
   package static let maxCount = 100
+  /// The maximum number of faces that are found in an image.
+  package static let maxFaceCount = 100
+  /// The maximum number of rectangles that regions hide: one of them may stand for all faces.
+  package static let maxHiddenCount = maxCount + maxFaceCount
 }
 
 extension Region: FieldRecord {
   /// Creates an empty region, the region of a message without values.
-  package init() { self.init(area: Crop()) }
+  package init() { self.init(area: nil) }
 
   package static let fields: [Field<Region>] = [
     Field("shape", \.shape), Field("area", \.area), Field("effect", \.effect), Field("color", \.color),
   ]
 
-  /// Parses a region such as `10,20,300x200`, `0.1,0.1,0.5x0.5,ellipse,blur` or `0,0,50x50,#ff0000`.
+  /// Parses a region such as `10,20,300x200`, `0.1,0.1,0.5x0.5,ellipse,blur`, `0,0,50x50,#ff0000` or `faces,blur`.
   package init(text: String, field: String) throws(FieldError) {
     let parts = text.split(separator: ",", omittingEmptySubsequences: false)
-    guard parts.count >= 3 else { throw Self.unreadable(text, field: field) }
-    do throws(FieldError) {
-      self.init(area: try Crop(text: parts[..<3].joined(separator: ","), field: field))
-      try area.validate(field)
-    } catch { throw Self.unreadable(text, field: field) }
-    for part in parts[3...].map(String.init) {
-      if let shape = Shape(rawValue: part) {
+    let hidesFaces = parts[0] == Shape.faces.rawValue
+    guard hidesFaces || parts.count >= 3 else { throw Self.unreadable(text, field: field) }
+    if hidesFaces {
+      self.init(shape: .faces, area: nil)
+    } else {
+      do throws(FieldError) {
+        let area = try Crop(text: parts[..<3].joined(separator: ","), field: field)
+        try area.validate(field)
+        self.init(area: area)
+      } catch { throw Self.unreadable(text, field: field) }
+    }
+    for part in parts[(hidesFaces ? 1 : 3)...].map(String.init) {
+      if !hidesFaces, let shape = Shape(rawValue: part), shape != .faces {
         self.shape = shape
       } else if let effect = Effect(rawValue: part) {
         self.effect = effect
@@ -72,8 +84,8 @@ extension Region: FieldRecord {
   }
 
   package static var textForm: String {
-    "x,y,WIDTHxHEIGHT, in pixels or fractions as for --crop; then, as needed, ellipse, blur or pixelate, or a color as "
-      + "#rrggbb"
+    "x,y,WIDTHxHEIGHT, in pixels or fractions as for --crop, or faces; then, as needed, ellipse, blur or pixelate, or a "
+      + "color as #rrggbb"
   }
 }
 
@@ -87,8 +99,20 @@ extension ProcessingConfiguration {
         .invalidField, "regions has \(regions.count) entries; at most \(Region.maxCount) are accepted", field: "regions"
       )
     }
+    guard regions.count(where: { $0.shape == .faces }) <= 1 else {
+      throw PipelineError(
+        .invalidField, "regions has several entries of the shape FACES; one hides all faces", field: "regions")
+    }
     for (index, region) in regions.enumerated() {
-      do throws(FieldError) { try region.area.validate("regions[\(index)].area") } catch { throw PipelineError(error) }
+      let field = "regions[\(index)].area"
+      guard region.shape != .faces else {
+        guard region.area == nil else {
+          throw PipelineError(
+            .invalidField, "\(field) is set for the shape FACES, whose areas are found; leave it unset", field: field)
+        }
+        continue
+      }
+      do throws(FieldError) { try (region.area ?? Crop()).validate(field) } catch { throw PipelineError(error) }
     }
   }
 

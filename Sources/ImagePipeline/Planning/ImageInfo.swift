@@ -147,6 +147,8 @@ package struct ProcessingReport: Sendable, Hashable {
   package var crop: PixelRect?
   /// The rectangles around what each region has hidden, in pixels of the displayed image.
   package var hiddenRegions: [PixelRect] = []
+  /// The faces that were found, in pixels of the displayed image, the largest first.
+  package var faces: [PixelRect] = []
   /// Whether the image was passed through without decoding: its compressed data were copied or transformed without
   /// loss.
   package var isPassedThrough = false
@@ -155,7 +157,7 @@ package struct ProcessingReport: Sendable, Hashable {
     input: ImageInfo, output: ImageInfo, inputByteCount: UInt64, outputByteCount: UInt64, timings: StageTimings,
     peakMemoryByteCount: UInt64, warnings: [ReportedWarning], compressionQuality: Double? = nil,
     similarity: Double? = nil, formatTrials: [FormatTrial] = [], facts: ImageFacts? = nil, crop: PixelRect? = nil,
-    hiddenRegions: [PixelRect] = [], isPassedThrough: Bool = false
+    hiddenRegions: [PixelRect] = [], faces: [PixelRect] = [], isPassedThrough: Bool = false
   ) {
     self.input = input
     self.output = output
@@ -170,6 +172,7 @@ package struct ProcessingReport: Sendable, Hashable {
     self.facts = facts
     self.crop = crop
     self.hiddenRegions = hiddenRegions
+    self.faces = faces
     self.isPassedThrough = isPassedThrough
   }
 }

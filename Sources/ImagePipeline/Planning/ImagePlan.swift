@@ -76,16 +76,19 @@ struct PlanDraft {
   private(set) var warnings: [Warning] = []
   /// The part of the displayed image that was chosen by its pixels; `nil` if none was.
   private(set) var crop: PixelRect?
+  /// The faces of the displayed image; `nil` if they were not searched.
+  let faces: [PixelRect]?
 
   init(
     _ configuration: ProcessingConfiguration, orientation: Orientation, framing: Framing, isPreview: Bool,
-    overlayFactor: Double = 1
+    overlayFactor: Double = 1, faces: [PixelRect]? = nil
   ) {
     self.configuration = configuration
     self.orientation = orientation
     self.framing = framing
     self.isPreview = isPreview
     self.overlayFactor = overlayFactor
+    self.faces = faces
   }
 
   /// Creates the draft for an image with `header`.
@@ -106,16 +109,33 @@ struct PlanDraft {
     if let found { framed.crop = Crop(found) }
     let shown = stored.turned(by: orientation)
     var framing = try Framing(shown: shown, configuration: framed)
-    if framed.choosesBySaliency, let saliency = findings?.saliency {
-      let part = try framed.crop?.window(in: shown) ?? Window(shown)
-      let center = saliency.center(of: framing.window, in: part, orientation, shown: shown)
+    let faces = configuration.findsFaces ? findings?.faces[orientation] : nil
+    let part = try framed.crop?.window(in: shown) ?? Window(shown)
+    let gravity = FaceGravity(
+      framed.choosesByFaces ? faces ?? [] : [], margin: configuration.minFaceMargin ?? FaceGravity.defaultMargin,
+      window: framing.window, part: part)
+    let salient =
+      framed.choosesBySaliency
+      ? findings?.saliency?.center(of: framing.window, in: part, orientation, shown: shown) : nil
+    if let center = gravity?.center ?? salient {
       framed.focusPoint = Point(x: center.x / Double(shown.width), y: center.y / Double(shown.height))
       framing = try Framing(shown: shown, configuration: framed)
       found = PixelRect(framing.window)
     }
-    self.init(configuration, orientation: orientation, framing: framing, isPreview: false)
+    self.init(configuration, orientation: orientation, framing: framing, isPreview: false, faces: faces)
     crop = found
     if isAllBorder { warnings.append(.ignoredTrim) }
+    if let faces { warnFaces(faces, keptBy: gravity == nil ? nil : framing.window) }
+  }
+
+  /// Adds warnings about the faces that were found.
+  /// - `window`: The window that they have chosen; `nil` if they have chosen none.
+  private mutating func warnFaces(_ faces: [PixelRect], keptBy window: Window?) {
+    if configuration.choosesByFaces, window == nil { warnings.append(.missingFaces(field: "gravity")) }
+    if configuration.hidesFaces, faces.isEmpty { warnings.append(.missingFaces(field: "regions")) }
+    guard let window else { return }
+    let kept = faces.count { $0.isWhole(in: window) }
+    if kept < faces.count { warnings.append(.cutFaces(faces.count, kept: kept)) }
   }
 
   /// Returns the orientation of the stored image, including the requested rotation and flips.

@@ -273,7 +273,7 @@ package struct ImageReader: ~Copyable {
           var plan = try Plan(
             header: header, orientation: draft.orientation, framing: draft.framing, decodeScale: scale,
             decodeByteCount: decodeByteCount, configuration: draft.configuration, frames: selectedFrames,
-            attachments: attachments, spill: limits.spill)
+            attachments: attachments, spill: limits.spill, faces: draft.faces)
           plan.warnings += draft.warnings
           plan.crop = draft.crop
           if plan.hasOverlays {

@@ -86,6 +86,8 @@ package struct Plan: Sendable, Hashable {
   var trialScale: Int?
   /// The part of the displayed image that was chosen by its pixels; `nil` if none was.
   var crop: PixelRect?
+  /// The faces that were found, in pixels of the displayed image, the largest first.
+  let faces: [PixelRect]
   /// Warnings about the configuration, for the report.
   var warnings: [Warning]
   /// Warnings about the file that its header gives cause for; the decoder may add others.
@@ -122,7 +124,7 @@ package struct Plan: Sendable, Hashable {
   init(
     header: ImageHeader, orientation: Orientation, framing: Framing, decodeScale: Int, decodeByteCount: UInt64,
     configuration: ProcessingConfiguration, frames: FrameSelection, attachments: ImageAttachments,
-    spill: SpillDirectory?
+    spill: SpillDirectory?, faces: [PixelRect]? = nil
   ) throws(PipelineError) {
     self.frames = frames
     input = ImageInfo(header)
@@ -144,7 +146,9 @@ package struct Plan: Sendable, Hashable {
     try Self.checkSides(stored: storedSize, framing: framing, filters: filters)
     hasOverlays = !(configuration.overlays ?? []).isEmpty
     changesPixels = !filters.isEmpty || framing.isPadded || hasOverlays
-    hidden = try Self.hiddenAreas(configuration, header: header, orientation, attachments)
+    if configuration.hidesFaces, frames.isAnimation { throw Self.movingFaces }
+    hidden = try Self.hiddenAreas(configuration, header: header, orientation, attachments, faces: faces)
+    self.faces = faces ?? []
     var colorFormat = header.hasAlpha ? PixelFormat.rgba8 : .rgb8
     // Converting gray with a gray profile yields gray, so no other pixel format is needed.
     let isGray = header.colorSpace == .gray && !header.hasAlpha
@@ -210,6 +214,11 @@ package struct Plan: Sendable, Hashable {
     conversionByteCount = color.conversionByteCount(header)
     workingSetByteCount = decodeByteCount + (try stagesByteCount(header: header))
   }
+
+  private static let movingFaces = PipelineError(
+    .unservedField,
+    "a region has the shape FACES, but the result has several frames, and faces are found in the first one only; leave "
+      + "max_frames unset, or set it to 1", field: "regions")
 
   /// Whether overlays can be drawn on planes of YCbCr, or there are none.
   private static func drawsOnPlanes(_ overlays: [Overlay], _ header: ImageHeader) -> Bool {

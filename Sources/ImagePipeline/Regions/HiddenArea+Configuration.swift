@@ -11,17 +11,18 @@ extension Region {
   ///   - orientation: The orientation of the stored image, including the requested rotation and flips.
   ///   - color: The color of `fill` in the colors of the image.
   /// - Returns: The area, which has at least one pixel.
-  /// - Throws: `invalidField` for a region beside the image.
+  /// - Throws: `invalidField` for a region beside the image; `internalDefect` for faces, which are areas by now.
   func hiddenArea(
     index: Int, of header: ImageHeader, _ orientation: Orientation, color: Color
   ) throws(PipelineError) -> HiddenArea {
     let stored = PixelSize(width: header.width, height: header.height)
     let shown = stored.turned(by: orientation)
-    let window = window(shown).stored(orientation, shown: shown)
+    guard let area, shape != .faces else { throw Self.unsearched }
+    let window = Self.window(area, shown).stored(orientation, shown: shown)
     let margin = Margin(header)
     let ellipse: HiddenArea.Ellipse? =
       switch shape {
-      case .rectangle: nil
+      case .rectangle, .faces: nil
       case .ellipse:
         HiddenArea.Ellipse(
           centerX: window.x + window.width / 2, centerY: window.y + window.height / 2,
@@ -48,8 +49,20 @@ extension Region {
       effect: effect)
   }
 
-  /// Returns the position of the area in a displayed image of `size`, whose edges it may exceed.
-  private func window(_ size: PixelSize) -> Window {
+  private static let unsearched = PipelineError(
+    .internalDefect, "an image was planned without a search for the faces to hide")
+
+  /// Returns the regions that this one stands for: itself, or one for each face.
+  /// - `faces`: The faces of the displayed image; `nil` if they were not searched.
+  /// - Throws: `internalDefect` if they should have been.
+  fileprivate func resolved(_ faces: [PixelRect]?) throws(PipelineError) -> [Region] {
+    guard shape == .faces else { return [self] }
+    guard let faces else { throw Self.unsearched }
+    return faces.map { Region(shape: .rectangle, area: $0.hidingFace, effect: effect, color: color) }
+  }
+
+  /// Returns the position of an area in a displayed image of `size`, whose edges it may exceed.
+  private static func window(_ area: Crop, _ size: PixelSize) -> Window {
     let (across, down): (Double, Double) =
       switch area.unit {
       case .pixels: (1, 1)
@@ -96,16 +109,19 @@ private struct Margin {
 
 extension Plan {
   /// Returns the areas of the stored image that a configuration hides, in their order.
+  /// - `faces`: The faces of the displayed image; `nil` if they were not searched.
   static func hiddenAreas(
     _ configuration: ProcessingConfiguration, header: ImageHeader, _ orientation: Orientation,
-    _ attachments: ImageAttachments
+    _ attachments: ImageAttachments, faces: [PixelRect]?
   ) throws(PipelineError) -> [HiddenArea] {
     var areas: [HiddenArea] = []
     for (index, region) in (configuration.regions ?? []).enumerated() {
       // Areas are filled before colors are converted.
       let color =
         header.profileByteCount > 0 ? attachments.converted(region.color, to: attachments.profile) : region.color
-      areas.append(try region.hiddenArea(index: index, of: header, orientation, color: color))
+      for region in try region.resolved(faces) {
+        areas.append(try region.hiddenArea(index: index, of: header, orientation, color: color))
+      }
     }
     return areas
   }

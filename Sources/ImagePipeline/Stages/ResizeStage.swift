@@ -180,6 +180,7 @@ struct ResizeStage: Stage {
     attributes["imageworker.pixels"] = .int64(Int64(size.pixelCount))
     attributes["imageworker.skipped"] = .bool(planes.isEmpty)
     if !plan.hidden.isEmpty { attributes["imageworker.hidden_regions"] = .int64(Int64(plan.hidden.count)) }
+    if !plan.faces.isEmpty { attributes["imageworker.faces"] = .int64(Int64(plan.faces.count)) }
   }
 
   private static func axes(

@@ -71,6 +71,10 @@ public struct Gravity: Sendable, Hashable, CustomStringConvertible {
   public static let west = Gravity(.west)
   /// The upper left corner.
   public static let northWest = Gravity(.northWest)
+  /// What attracts attention.
+  public static let smart = Gravity(.smart)
+  /// The faces that a detector finds; without one as ``smart``. See ``FaceDetector``.
+  public static let faces = Gravity(.faces)
 }
 
 /// The metadata that a result keeps.

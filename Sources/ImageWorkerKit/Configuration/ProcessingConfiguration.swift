@@ -100,6 +100,14 @@ extension ProcessingConfiguration {
     set { fields.gravity = newValue?.choice }
   }
 
+  /// The margin around faces that ``Gravity/faces`` keeps if it fits, as a fraction of a face's height, between 0 and 2.
+  ///
+  /// Default: 0.5.
+  public var minFaceMargin: Double? {
+    get { fields.minFaceMargin }
+    set { fields.minFaceMargin = newValue }
+  }
+
   /// Whether an image that is smaller than its bounds is enlarged.
   ///
   /// Default: `false`.

@@ -53,6 +53,10 @@ public struct ProcessingReport: Sendable, Hashable, CustomStringConvertible {
   public var encodeTime: Duration { report.timings.encode }
   /// The time from the first byte of the image to the last of its result, with all waiting.
   public var totalTime: Duration { report.timings.total }
+  /// The faces that were found, the largest first; empty if no field asks for faces.
+  public var faces: [FoundFace] {
+    report.faces.map { FoundFace(x: $0.x, y: $0.y, width: $0.width, height: $0.height) }
+  }
   /// Conditions that did not prevent the result.
   public var warnings: [Warning] {
     report.warnings.map {

@@ -64,7 +64,9 @@ class Playground {
   set([name, ...rest], value) {
     const isInList = rest.length > 0 && this.contract.fieldAt([name]).isRepeated;
     const path = isInList ? [name] : [name, ...rest];
-    const whole = isInList ? replaced(this.effective[name] ?? [], rest, value) : value;
+    let whole = isInList ? replaced(this.effective[name] ?? [], rest, value) : value;
+    // The areas of faces are found.
+    if (value === "REGION_SHAPE_FACES") whole = replaced(whole, [rest[0], "area"], undefined);
     this.change({ overrides: replaced(this.overrides, path, whole) });
   }
 

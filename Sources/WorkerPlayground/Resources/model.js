@@ -9,7 +9,7 @@ const groups = [
   { title: "Filters", pattern: /^filters$|^sharpen/ },
   { title: "Regions", pattern: /^regions$/, isClosed: true },
   { title: "Overlays", pattern: /^overlays$/, isClosed: true },
-  { title: "Framing", pattern: /gravity|focus|crop|trim|^pad|^extend|background/, isGeometry: true, isClosed: true },
+  { title: "Framing", pattern: /gravity|focus|face|crop|trim|^pad|^extend|background/, isGeometry: true, isClosed: true },
   { title: "Orientation", pattern: /rotat|flip/, isGeometry: true, isClosed: true },
   { title: "Scale", pattern: /^scale|^zoom|^min_|upscale|^resampling|^exact|^resize_in/, isGeometry: true, isClosed: true },
   { title: "Similarity and compression", pattern: /format|quality|bytes|similarity|smaller|larger|always/, isClosed: true },

@@ -30,6 +30,7 @@ public nonisolated enum Imageworker_V1_RegionShape: SwiftProtobuf.Enum, Swift.Ca
   case unspecified // = 0
   case rectangle // = 1
   case ellipse // = 2
+  case faces // = 3
   case UNRECOGNIZED(Int)
 
   public init() {
@@ -41,6 +42,7 @@ public nonisolated enum Imageworker_V1_RegionShape: SwiftProtobuf.Enum, Swift.Ca
     case 0: self = .unspecified
     case 1: self = .rectangle
     case 2: self = .ellipse
+    case 3: self = .faces
     default: self = .UNRECOGNIZED(rawValue)
     }
   }
@@ -50,6 +52,7 @@ public nonisolated enum Imageworker_V1_RegionShape: SwiftProtobuf.Enum, Swift.Ca
     case .unspecified: return 0
     case .rectangle: return 1
     case .ellipse: return 2
+    case .faces: return 3
     case .UNRECOGNIZED(let i): return i
     }
   }
@@ -59,6 +62,7 @@ public nonisolated enum Imageworker_V1_RegionShape: SwiftProtobuf.Enum, Swift.Ca
     .unspecified,
     .rectangle,
     .ellipse,
+    .faces,
   ]
 
 }
@@ -326,6 +330,7 @@ public nonisolated enum Imageworker_V1_Gravity: SwiftProtobuf.Enum, Swift.CaseIt
   case west // = 8
   case northWest // = 9
   case smart // = 10
+  case faces // = 11
   case UNRECOGNIZED(Int)
 
   public init() {
@@ -345,6 +350,7 @@ public nonisolated enum Imageworker_V1_Gravity: SwiftProtobuf.Enum, Swift.CaseIt
     case 8: self = .west
     case 9: self = .northWest
     case 10: self = .smart
+    case 11: self = .faces
     default: self = .UNRECOGNIZED(rawValue)
     }
   }
@@ -362,6 +368,7 @@ public nonisolated enum Imageworker_V1_Gravity: SwiftProtobuf.Enum, Swift.CaseIt
     case .west: return 8
     case .northWest: return 9
     case .smart: return 10
+    case .faces: return 11
     case .UNRECOGNIZED(let i): return i
     }
   }
@@ -379,6 +386,7 @@ public nonisolated enum Imageworker_V1_Gravity: SwiftProtobuf.Enum, Swift.CaseIt
     .west,
     .northWest,
     .smart,
+    .faces,
   ]
 
 }
@@ -891,6 +899,8 @@ public nonisolated enum Imageworker_V1_WarningCode: SwiftProtobuf.Enum, Swift.Ca
   case colorSpaceChanged // = 31
   case trimIgnored // = 32
   case bitDepthReduced // = 35
+  case facesNotFound // = 40
+  case facesCut // = 41
   case UNRECOGNIZED(Int)
 
   public init() {
@@ -923,6 +933,8 @@ public nonisolated enum Imageworker_V1_WarningCode: SwiftProtobuf.Enum, Swift.Ca
     case 31: self = .colorSpaceChanged
     case 32: self = .trimIgnored
     case 35: self = .bitDepthReduced
+    case 40: self = .facesNotFound
+    case 41: self = .facesCut
     default: self = .UNRECOGNIZED(rawValue)
     }
   }
@@ -953,6 +965,8 @@ public nonisolated enum Imageworker_V1_WarningCode: SwiftProtobuf.Enum, Swift.Ca
     case .colorSpaceChanged: return 31
     case .trimIgnored: return 32
     case .bitDepthReduced: return 35
+    case .facesNotFound: return 40
+    case .facesCut: return 41
     case .UNRECOGNIZED(let i): return i
     }
   }
@@ -983,6 +997,8 @@ public nonisolated enum Imageworker_V1_WarningCode: SwiftProtobuf.Enum, Swift.Ca
     .colorSpaceChanged,
     .trimIgnored,
     .bitDepthReduced,
+    .facesNotFound,
+    .facesCut,
   ]
 
 }
@@ -2077,6 +2093,15 @@ public nonisolated struct Imageworker_V1_ProcessingConfiguration: @unchecked Sen
     set {_uniqueStorage()._regions = newValue}
   }
 
+  public var minFaceMargin: Double {
+    get {_storage._minFaceMargin ?? 0}
+    set {_uniqueStorage()._minFaceMargin = newValue}
+  }
+  /// Returns true if `minFaceMargin` has been explicitly set.
+  public var hasMinFaceMargin: Bool {_storage._minFaceMargin != nil}
+  /// Clears the value of `minFaceMargin`. Subsequent reads from it will return its default value.
+  public mutating func clearMinFaceMargin() {_uniqueStorage()._minFaceMargin = nil}
+
   public var unknownFields = SwiftProtobuf.UnknownStorage()
 
   public init() {}
@@ -2870,6 +2895,11 @@ public nonisolated struct Imageworker_V1_ProcessingReport: @unchecked Sendable {
   /// Clears the value of `facts`. Subsequent reads from it will return its default value.
   public mutating func clearFacts() {_uniqueStorage()._facts = nil}
 
+  public var faces: [Imageworker_V1_Rect] {
+    get {_storage._faces}
+    set {_uniqueStorage()._faces = newValue}
+  }
+
   public var unknownFields = SwiftProtobuf.UnknownStorage()
 
   public init() {}
@@ -3056,7 +3086,7 @@ public nonisolated struct Imageworker_V1_StageTimings: Sendable {
 fileprivate nonisolated let _protobuf_package = "imageworker.v1"
 
 nonisolated extension Imageworker_V1_RegionShape: SwiftProtobuf._ProtoNameProviding {
-  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{2}\0REGION_SHAPE_UNSPECIFIED\0\u{1}REGION_SHAPE_RECTANGLE\0\u{1}REGION_SHAPE_ELLIPSE\0")
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{2}\0REGION_SHAPE_UNSPECIFIED\0\u{1}REGION_SHAPE_RECTANGLE\0\u{1}REGION_SHAPE_ELLIPSE\0\u{1}REGION_SHAPE_FACES\0")
 }
 
 nonisolated extension Imageworker_V1_RegionEffect: SwiftProtobuf._ProtoNameProviding {
@@ -3080,7 +3110,7 @@ nonisolated extension Imageworker_V1_ResamplingKernel: SwiftProtobuf._ProtoNameP
 }
 
 nonisolated extension Imageworker_V1_Gravity: SwiftProtobuf._ProtoNameProviding {
-  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{2}\0GRAVITY_UNSPECIFIED\0\u{1}GRAVITY_CENTER\0\u{1}GRAVITY_NORTH\0\u{1}GRAVITY_NORTH_EAST\0\u{1}GRAVITY_EAST\0\u{1}GRAVITY_SOUTH_EAST\0\u{1}GRAVITY_SOUTH\0\u{1}GRAVITY_SOUTH_WEST\0\u{1}GRAVITY_WEST\0\u{1}GRAVITY_NORTH_WEST\0\u{1}GRAVITY_SMART\0")
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{2}\0GRAVITY_UNSPECIFIED\0\u{1}GRAVITY_CENTER\0\u{1}GRAVITY_NORTH\0\u{1}GRAVITY_NORTH_EAST\0\u{1}GRAVITY_EAST\0\u{1}GRAVITY_SOUTH_EAST\0\u{1}GRAVITY_SOUTH\0\u{1}GRAVITY_SOUTH_WEST\0\u{1}GRAVITY_WEST\0\u{1}GRAVITY_NORTH_WEST\0\u{1}GRAVITY_SMART\0\u{1}GRAVITY_FACES\0")
 }
 
 nonisolated extension Imageworker_V1_ColorSpace: SwiftProtobuf._ProtoNameProviding {
@@ -3128,7 +3158,7 @@ nonisolated extension Imageworker_V1_TensorNormalization: SwiftProtobuf._ProtoNa
 }
 
 nonisolated extension Imageworker_V1_WarningCode: SwiftProtobuf._ProtoNameProviding {
-  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{2}\0WARNING_CODE_UNSPECIFIED\0\u{1}WARNING_CODE_EXIF_IGNORED\0\u{1}WARNING_CODE_FIRST_IMAGE_ONLY\0\u{1}WARNING_CODE_DAMAGE_REPAIRED\0\u{1}WARNING_CODE_END_ADDED\0\u{1}WARNING_CODE_TRUNCATED\0\u{1}WARNING_CODE_PROFILE_IGNORED\0\u{1}WARNING_CODE_DAMAGED\0\u{1}WARNING_CODE_SCALE_FACTOR_IGNORED\0\u{1}WARNING_CODE_TARGET_SIMILARITY_IGNORED\0\u{1}WARNING_CODE_TARGET_SIMILARITY_MISSED\0\u{1}WARNING_CODE_SIZE_REDUCED\0\u{1}WARNING_CODE_QUALITY_REDUCED\0\u{1}WARNING_CODE_LARGER_THAN_IMAGE\0\u{1}WARNING_CODE_NEVER_LARGER_IGNORED\0\u{1}WARNING_CODE_FORMAT_CHANGED\0\u{1}WARNING_CODE_DAMAGE_TOLERATED\0\u{1}WARNING_CODE_ORIENTATION_IGNORED\0\u{1}WARNING_CODE_DAMAGE_UNCHECKED\0\u{1}WARNING_CODE_FRAMES_DROPPED\0\u{2}\u{b}WARNING_CODE_CREDENTIALS_REMOVED\0\u{1}WARNING_CODE_COLOR_SPACE_CHANGED\0\u{1}WARNING_CODE_TRIM_IGNORED\0\u{2}\u{3}WARNING_CODE_BIT_DEPTH_REDUCED\0")
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{2}\0WARNING_CODE_UNSPECIFIED\0\u{1}WARNING_CODE_EXIF_IGNORED\0\u{1}WARNING_CODE_FIRST_IMAGE_ONLY\0\u{1}WARNING_CODE_DAMAGE_REPAIRED\0\u{1}WARNING_CODE_END_ADDED\0\u{1}WARNING_CODE_TRUNCATED\0\u{1}WARNING_CODE_PROFILE_IGNORED\0\u{1}WARNING_CODE_DAMAGED\0\u{1}WARNING_CODE_SCALE_FACTOR_IGNORED\0\u{1}WARNING_CODE_TARGET_SIMILARITY_IGNORED\0\u{1}WARNING_CODE_TARGET_SIMILARITY_MISSED\0\u{1}WARNING_CODE_SIZE_REDUCED\0\u{1}WARNING_CODE_QUALITY_REDUCED\0\u{1}WARNING_CODE_LARGER_THAN_IMAGE\0\u{1}WARNING_CODE_NEVER_LARGER_IGNORED\0\u{1}WARNING_CODE_FORMAT_CHANGED\0\u{1}WARNING_CODE_DAMAGE_TOLERATED\0\u{1}WARNING_CODE_ORIENTATION_IGNORED\0\u{1}WARNING_CODE_DAMAGE_UNCHECKED\0\u{1}WARNING_CODE_FRAMES_DROPPED\0\u{2}\u{b}WARNING_CODE_CREDENTIALS_REMOVED\0\u{1}WARNING_CODE_COLOR_SPACE_CHANGED\0\u{1}WARNING_CODE_TRIM_IGNORED\0\u{2}\u{3}WARNING_CODE_BIT_DEPTH_REDUCED\0\u{2}\u{5}WARNING_CODE_FACES_NOT_FOUND\0\u{1}WARNING_CODE_FACES_CUT\0")
 }
 
 nonisolated extension Imageworker_V1_ProcessImageRequest: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
@@ -4223,7 +4253,7 @@ nonisolated extension Imageworker_V1_PixelBox: SwiftProtobuf.Message, SwiftProto
 
 nonisolated extension Imageworker_V1_ProcessingConfiguration: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   public static let protoMessageName: String = _protobuf_package + ".ProcessingConfiguration"
-  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}max_width\0\u{3}max_height\0\u{3}compression_quality\0\u{3}scale_factor\0\u{3}preferred_format\0\u{3}resize_mode\0\u{3}allow_upscale\0\u{1}gravity\0\u{3}focus_point\0\u{1}crop\0\u{1}background\0\u{3}max_bytes\0\u{1}metadata\0\u{1}filters\0\u{1}jpeg\0\u{1}png\0\u{1}webp\0\u{3}tolerate_truncation\0\u{2}\u{2}pad\0\u{1}rotation\0\u{3}flip_horizontal\0\u{3}flip_vertical\0\u{3}allow_smaller_dimensions\0\u{3}always_encode\0\u{3}tolerate_damage\0\u{3}target_similarity\0\u{3}never_larger\0\u{3}frame_index\0\u{3}max_frames\0\u{3}resampling_kernel\0\u{3}exact_resize\0\u{3}color_space\0\u{3}keep_exif\0\u{3}keep_xmp\0\u{3}keep_iptc\0\u{3}keep_location\0\u{3}keep_serial_numbers\0\u{3}metadata_title\0\u{3}metadata_copyright\0\u{3}metadata_description\0\u{3}resize_in_linear_light\0\u{2}\u{3}avif\0\u{1}jxl\0\u{1}accept\0\u{3}auto_effort\0\u{2}\u{2}overlays\0\u{1}trim\0\u{2}\u{3}regions\0\u{1}zoom\0\u{3}min_width\0\u{3}min_height\0\u{3}extend_aspect_ratio\0\u{3}sharpen_reduced\0\u{1}facts\0\u{3}allow_lower_frame_rate\0\u{1}tensor\0")
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}max_width\0\u{3}max_height\0\u{3}compression_quality\0\u{3}scale_factor\0\u{3}preferred_format\0\u{3}resize_mode\0\u{3}allow_upscale\0\u{1}gravity\0\u{3}focus_point\0\u{1}crop\0\u{1}background\0\u{3}max_bytes\0\u{1}metadata\0\u{1}filters\0\u{1}jpeg\0\u{1}png\0\u{1}webp\0\u{3}tolerate_truncation\0\u{2}\u{2}pad\0\u{1}rotation\0\u{3}flip_horizontal\0\u{3}flip_vertical\0\u{3}allow_smaller_dimensions\0\u{3}always_encode\0\u{3}tolerate_damage\0\u{3}target_similarity\0\u{3}never_larger\0\u{3}frame_index\0\u{3}max_frames\0\u{3}resampling_kernel\0\u{3}exact_resize\0\u{3}color_space\0\u{3}keep_exif\0\u{3}keep_xmp\0\u{3}keep_iptc\0\u{3}keep_location\0\u{3}keep_serial_numbers\0\u{3}metadata_title\0\u{3}metadata_copyright\0\u{3}metadata_description\0\u{3}resize_in_linear_light\0\u{2}\u{3}avif\0\u{1}jxl\0\u{1}accept\0\u{3}auto_effort\0\u{2}\u{2}overlays\0\u{1}trim\0\u{2}\u{3}regions\0\u{1}zoom\0\u{3}min_width\0\u{3}min_height\0\u{3}extend_aspect_ratio\0\u{3}sharpen_reduced\0\u{1}facts\0\u{3}allow_lower_frame_rate\0\u{1}tensor\0\u{4}\u{2}min_face_margin\0")
 
   fileprivate class _StorageClass {
     var _maxWidth: UInt32? = nil
@@ -4282,6 +4312,7 @@ nonisolated extension Imageworker_V1_ProcessingConfiguration: SwiftProtobuf.Mess
     var _tensor: Imageworker_V1_TensorOptions? = nil
     var _trim: Imageworker_V1_Trim? = nil
     var _regions: [Imageworker_V1_Region] = []
+    var _minFaceMargin: Double? = nil
 
       // This property is used as the initial default value for new instances of the type.
       // The type itself is protecting the reference to its storage via CoW semantics.
@@ -4348,6 +4379,7 @@ nonisolated extension Imageworker_V1_ProcessingConfiguration: SwiftProtobuf.Mess
       _tensor = source._tensor
       _trim = source._trim
       _regions = source._regions
+      _minFaceMargin = source._minFaceMargin
     }
   }
 
@@ -4422,6 +4454,7 @@ nonisolated extension Imageworker_V1_ProcessingConfiguration: SwiftProtobuf.Mess
         case 60: try { try decoder.decodeSingularBoolField(value: &_storage._facts) }()
         case 61: try { try decoder.decodeSingularBoolField(value: &_storage._allowLowerFrameRate) }()
         case 62: try { try decoder.decodeSingularMessageField(value: &_storage._tensor) }()
+        case 64: try { try decoder.decodeSingularDoubleField(value: &_storage._minFaceMargin) }()
         default: break
         }
       }
@@ -4602,6 +4635,9 @@ nonisolated extension Imageworker_V1_ProcessingConfiguration: SwiftProtobuf.Mess
       try { if let v = _storage._tensor {
         try visitor.visitSingularMessageField(value: v, fieldNumber: 62)
       } }()
+      try { if let v = _storage._minFaceMargin {
+        try visitor.visitSingularDoubleField(value: v, fieldNumber: 64)
+      } }()
     }
     try unknownFields.traverse(visitor: &visitor)
   }
@@ -4667,6 +4703,7 @@ nonisolated extension Imageworker_V1_ProcessingConfiguration: SwiftProtobuf.Mess
         if _storage._tensor != rhs_storage._tensor {return false}
         if _storage._trim != rhs_storage._trim {return false}
         if _storage._regions != rhs_storage._regions {return false}
+        if _storage._minFaceMargin != rhs_storage._minFaceMargin {return false}
         return true
       }
       if !storagesAreEqual {return false}
@@ -5474,7 +5511,7 @@ nonisolated extension Imageworker_V1_TensorOptions: SwiftProtobuf.Message, Swift
 
 nonisolated extension Imageworker_V1_ProcessingReport: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   public static let protoMessageName: String = _protobuf_package + ".ProcessingReport"
-  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}input\0\u{1}output\0\u{3}input_bytes\0\u{3}output_bytes\0\u{1}timings\0\u{3}peak_memory_bytes\0\u{1}warnings\0\u{3}cache_hit\0\u{1}passthrough\0\u{3}trace_id\0\u{3}compression_quality\0\u{1}similarity\0\u{3}warning_details\0\u{3}format_trials\0\u{2}\u{6}crop\0\u{3}hidden_regions\0\u{1}facts\0")
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}input\0\u{1}output\0\u{3}input_bytes\0\u{3}output_bytes\0\u{1}timings\0\u{3}peak_memory_bytes\0\u{1}warnings\0\u{3}cache_hit\0\u{1}passthrough\0\u{3}trace_id\0\u{3}compression_quality\0\u{1}similarity\0\u{3}warning_details\0\u{3}format_trials\0\u{2}\u{6}crop\0\u{3}hidden_regions\0\u{1}facts\0\u{2}\u{2}faces\0")
 
   fileprivate class _StorageClass {
     var _input: Imageworker_V1_ImageInfo? = nil
@@ -5494,6 +5531,7 @@ nonisolated extension Imageworker_V1_ProcessingReport: SwiftProtobuf.Message, Sw
     var _crop: Imageworker_V1_Rect? = nil
     var _hiddenRegions: [Imageworker_V1_Rect] = []
     var _facts: Imageworker_V1_ImageFacts? = nil
+    var _faces: [Imageworker_V1_Rect] = []
 
       // This property is used as the initial default value for new instances of the type.
       // The type itself is protecting the reference to its storage via CoW semantics.
@@ -5521,6 +5559,7 @@ nonisolated extension Imageworker_V1_ProcessingReport: SwiftProtobuf.Message, Sw
       _crop = source._crop
       _hiddenRegions = source._hiddenRegions
       _facts = source._facts
+      _faces = source._faces
     }
   }
 
@@ -5556,6 +5595,7 @@ nonisolated extension Imageworker_V1_ProcessingReport: SwiftProtobuf.Message, Sw
         case 20: try { try decoder.decodeSingularMessageField(value: &_storage._crop) }()
         case 21: try { try decoder.decodeRepeatedMessageField(value: &_storage._hiddenRegions) }()
         case 22: try { try decoder.decodeSingularMessageField(value: &_storage._facts) }()
+        case 24: try { try decoder.decodeRepeatedMessageField(value: &_storage._faces) }()
         default: break
         }
       }
@@ -5619,6 +5659,9 @@ nonisolated extension Imageworker_V1_ProcessingReport: SwiftProtobuf.Message, Sw
       try { if let v = _storage._facts {
         try visitor.visitSingularMessageField(value: v, fieldNumber: 22)
       } }()
+      if !_storage._faces.isEmpty {
+        try visitor.visitRepeatedMessageField(value: _storage._faces, fieldNumber: 24)
+      }
     }
     try unknownFields.traverse(visitor: &visitor)
   }
@@ -5645,6 +5688,7 @@ nonisolated extension Imageworker_V1_ProcessingReport: SwiftProtobuf.Message, Sw
         if _storage._crop != rhs_storage._crop {return false}
         if _storage._hiddenRegions != rhs_storage._hiddenRegions {return false}
         if _storage._facts != rhs_storage._facts {return false}
+        if _storage._faces != rhs_storage._faces {return false}
         return true
       }
       if !storagesAreEqual {return false}

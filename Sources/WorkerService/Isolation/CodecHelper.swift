@@ -10,10 +10,16 @@ package enum CodecHelper {
   package static let testArgument = "--faults"
   /// The beginning of the argument that names a directory of fonts.
   private static let fontsArgument = "--fonts="
+  /// The beginning of the argument that names a detector of faces.
+  private static let faceDetectorArgument = "--face-detector="
 
-  /// Returns the arguments of a zygote, whose helpers also draw with the fonts of a directory.
-  package static func arguments(fontDirectory: String?) -> [String] {
+  /// Returns the arguments of a zygote.
+  /// - Parameters:
+  ///   - fontDirectory: The directory of fonts with which helpers draw in addition to those of the system.
+  ///   - faceDetector: The file with which they find faces; `nil` for the default.
+  package static func arguments(fontDirectory: String?, faceDetector: String?) -> [String] {
     [command] + (fontDirectory.map { [fontsArgument + $0] } ?? [])
+      + (faceDetector.map { [faceDetectorArgument + $0] } ?? [])
   }
 
   /// Runs this process as the zygote, and those that it forks as helpers.
@@ -27,6 +33,12 @@ package enum CodecHelper {
     if let fonts = arguments.first(where: { $0.hasPrefix(fontsArgument) }) {
       TextOverlay.addFonts(ofDirectory: String(fonts.dropFirst(fontsArgument.count)))
     }
+    if let detector = arguments.first(where: { $0.hasPrefix(faceDetectorArgument) }) {
+      // The worker has checked it. If the file has changed since then, there is no detector, which requests report.
+      do throws(PipelineError) {
+        try FaceDetection.use(path: String(detector.dropFirst(faceDetectorArgument.count)))
+      } catch { try? FaceDetection.use(path: FaceDetection.noPath) }
+    }
     HelperConnection.serve(warmUp: warmUp) { connection in
       var loop = HelperLoop(connection, acceptsFaults: acceptsFaults)
       while let request = connection.receive(idle: trim) { loop.handle(request) }
@@ -35,9 +47,10 @@ package enum CodecHelper {
 
   /// Processes a small image and draws a text, so that everything that is initialized once is part of every helper.
   ///
-  /// Fonts are loaded here, because a helper opens no files.
+  /// Fonts and the detector of faces are loaded here, because a helper opens no files.
   private static func warmUp() {
     TextOverlay.prepare()
+    FaceDetection.prepare()
     let side = 24
     var image = Array("P6 \(side) \(side) 255\n".utf8)
     for index in 0..<(3 * side * side) { image.append(UInt8(truncatingIfNeeded: index * 7)) }

@@ -35,7 +35,8 @@ extension ProcessingReport {
           format: trial.format, estimatedByteCount: trial.estimatedBytes,
           compressionQuality: trial.hasCompressionQuality ? trial.compressionQuality : nil)
       }, facts: wire.hasFacts ? ImageFacts(wire.facts) : nil, crop: wire.hasCrop ? PixelRect(wire.crop) : nil,
-      hiddenRegions: wire.hiddenRegions.compactMap { PixelRect($0) }, isPassedThrough: wire.passthrough)
+      hiddenRegions: wire.hiddenRegions.compactMap { PixelRect($0) },
+      faces: wire.faces.compactMap { PixelRect($0) }, isPassedThrough: wire.passthrough)
   }
 }
 
@@ -62,7 +63,8 @@ extension Imageworker_V1_ProcessingReport {
   var isPlausible: Bool {
     input.isPlausible && output.isPlausible && max(inputBytes, outputBytes, peakMemoryBytes) <= 1 << 50
       && formatTrials.allSatisfy { $0.estimatedBytes <= 1 << 50 } && (!hasFacts || facts.isPlausible)
-      && crop.isPlausible && hiddenRegions.count <= Region.maxCount && hiddenRegions.allSatisfy(\.isPlausible)
+      && crop.isPlausible && hiddenRegions.count <= Region.maxHiddenCount && hiddenRegions.allSatisfy(\.isPlausible)
+      && faces.count <= Region.maxFaceCount && faces.allSatisfy(\.isPlausible)
   }
 }
 
@@ -113,6 +115,8 @@ extension CacheKey {
             [FieldValue.word(image.name)] + image.digest.map { FieldValue.integer(UInt64($0)) }
           }))
     }
+    // Faces are found by another detector in other places.
+    if configuration.findsFaces { parts.append(.list([.word("faces"), .integer(FaceDetection.identity)])) }
     self.init(input: input, configuration: FieldValue.list(parts).canonicalBytes)
   }
 }

@@ -52,6 +52,8 @@ extension Imageworker_V1_WarningCode {
       case .colorSpaceChanged: .colorSpaceChanged
       case .trimIgnored: .trimIgnored
       case .bitDepthReduced: .bitDepthReduced
+      case .facesNotFound: .facesNotFound
+      case .facesCut: .facesCut
       }
   }
 }

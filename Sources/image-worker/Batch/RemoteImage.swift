@@ -120,6 +120,7 @@ extension ResultLine {
     passthrough = report.passthrough
     crop = report.hasCrop ? PixelRect(report.crop) : nil
     hiddenRegions = report.hiddenRegions.isEmpty ? nil : report.hiddenRegions.compactMap { PixelRect($0) }
+    faces = report.faces.isEmpty ? nil : report.faces.compactMap { PixelRect($0) }
     facts = report.hasFacts ? FactsLine(ImageFacts(report.facts)) : nil
     peakMemoryBytes = report.peakMemoryBytes
     let times = result.stageTimes

@@ -55,6 +55,8 @@ struct ResultLine: Sendable, Encodable {
   var crop: PixelRect?
   /// The rectangles around what regions have hidden, in pixels of the displayed image.
   var hiddenRegions: [PixelRect]?
+  /// The faces that were found, in pixels of the displayed image.
+  var faces: [PixelRect]?
   /// What the image looks like, if that was requested.
   var facts: FactsLine?
   /// The messages of `warningDetails`.
@@ -71,7 +73,7 @@ struct ResultLine: Sendable, Encodable {
     case input, rendition, status, output, error, reason, inputFormat, format, inputWidth, inputHeight, inputBytes,
       readBytes
     case width, height, outputBytes, passthrough, peakMemoryBytes, timings, milliseconds, quality, similarity, warnings
-    case worker, attempts, warningDetails, crop, hiddenRegions, facts
+    case worker, attempts, warningDetails, crop, hiddenRegions, faces, facts
   }
 
   /// The outcome of a result.
@@ -88,6 +90,7 @@ struct ResultLine: Sendable, Encodable {
       similarity = report.similarity
       (crop, facts) = (report.crop, report.facts.map { FactsLine($0) })
       hiddenRegions = report.hiddenRegions.isEmpty ? nil : report.hiddenRegions
+      faces = report.faces.isEmpty ? nil : report.faces
       details = showsStages ? StageTable(report).text : nil
     case .skipped: self.init(image, .skipped, output: written.destination)
     case .failed(let error): self.init(image, error)

@@ -33,7 +33,8 @@ struct RequestedResults: Sendable {
     let parts = results.map { result -> FieldValue in
       .list([.word(result.id), .word(result.preset), result.overrides.fieldValue, result.configuration.fieldValue])
     }
-    let request = FieldValue.list([.integer(ResultVersion.current), .flag(hasPreview)] + parts + overlayParts)
+    let faces = results.contains { $0.configuration.findsFaces } ? [FieldValue.integer(FaceDetection.identity)] : []
+    let request = FieldValue.list([.integer(ResultVersion.current), .flag(hasPreview)] + parts + overlayParts + faces)
     // FNV-1a.
     let hash = request.canonicalBytes.reduce(0xcbf2_9ce4_8422_2325 as UInt64) { ($0 ^ UInt64($1)) &* 0x100_0000_01b3 }
     return String(hash, radix: 16)
@@ -75,6 +76,14 @@ struct PresetOptions: ParsableArguments {
   var overlays: String?
 }
 
+/// The option by which `process` and `batch` choose how faces are found.
+struct FaceOptions: ParsableArguments {
+  @Option(help: ArgumentHelp(FaceDetectorFile.help, valueName: "file"), completion: .file())
+  var faceDetector: String?
+
+  func validate() throws { if let faceDetector { try FaceDetectorFile.use(faceDetector) } }
+}
+
 /// The options by which `process` and `batch` choose several results.
 struct RenditionListOptions: ParsableArguments {
   @Option(
@@ -94,6 +103,8 @@ struct ResultOptions: ParsableArguments {
   private var presetOptions: PresetOptions
   @OptionGroup(title: "Presets and renditions")
   private var renditionOptions: RenditionListOptions
+  @OptionGroup(title: "Presets and renditions")
+  private var faceOptions: FaceOptions
   @OptionGroup
   var overrides: ConfigurationOptions
 

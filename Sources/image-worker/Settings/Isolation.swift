@@ -44,7 +44,8 @@ struct IsolationSettings {
   func makeHelpers(_ settings: Settings) throws(SettingsError) -> HelperPool? {
     guard isolation == .process else { return nil }
     let helpers = HelperPool(
-      zygote: HelperZygote(arguments: CodecHelper.arguments(fontDirectory: settings.fonts)),
+      zygote: HelperZygote(
+        arguments: CodecHelper.arguments(fontDirectory: settings.fonts, faceDetector: settings.faceDetector)),
       threadCount: settings.threadCount, maxCount: Self.maxHelperCount(settings),
       maxWaitingCount: settings.limits.maxWaitingImages, crashes: crashes)
     do throws(PipelineError) { try helpers.warmUp() } catch {

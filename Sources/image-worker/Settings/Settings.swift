@@ -75,6 +75,8 @@ struct Settings {
   var overlays: OverlaySource?
   /// The directory of additional fonts; `nil` if there is none.
   var fonts: String?
+  /// The file with which faces are found, or `none`; `nil` for the default.
+  var faceDetector: String?
   /// What is kept of results; `nil` for nothing.
   var cache: CacheLimits?
   /// Where codecs run.
@@ -209,6 +211,8 @@ struct Settings {
         "fonts", default: nil, "directory", completion: .directory,
         "Draw texts with the fonts of this directory, in addition to those of the system. Read when the worker starts.")
     )
+    faceDetector = source.text(
+      "faceDetector", default: nil, "file", completion: .file(), FaceDetectorFile.help + " Read when the worker starts.")
     takesOnlyPresets = try source.flag(
       "onlyPresets", "Refuse requests that set configuration fields; allow only presets.")
   }

@@ -10,7 +10,7 @@ OutputFormat = Literal["original", "jpeg", "png", "webp", "avif", "gif", "jxl", 
 ResizeMode = Literal["fit", "fill", "stretch"]
 
 
-Gravity = Literal["center", "north", "north_east", "east", "south_east", "south", "south_west", "west", "north_west", "smart"]
+Gravity = Literal["center", "north", "north_east", "east", "south_east", "south", "south_west", "west", "north_west", "smart", "faces"]
 
 
 class Point(TypedDict, total=False):
@@ -254,7 +254,7 @@ class Trim(TypedDict, total=False):
     equal_vertical: bool
 
 
-RegionShape = Literal["rectangle", "ellipse"]
+RegionShape = Literal["rectangle", "ellipse", "faces"]
 
 
 RegionEffect = Literal["blur", "pixelate", "fill"]
@@ -403,3 +403,6 @@ class Fields(TypedDict, total=False):
     # Parts of the displayed image to hide, in their order, at most 100; applied to the pixels of the image before
     # everything else.
     regions: Sequence[Region]
+    # With GRAVITY_FACES, keep this much around each face if it fits, as a fraction of the face's height: between 0 and
+    # 2.
+    min_face_margin: float

@@ -1,0 +1,93 @@
+internal import ImageCodecs
+internal import ImageKernels
+internal import Synchronization
+
+/// The detector of faces that this process uses.
+package enum FaceDetection {
+  /// The file that is used unless another one is named: that of Debian's package `opencv-data`.
+  package static let defaultPath = "/usr/share/opencv4/haarcascades/haarcascade_frontalface_alt2.xml"
+  /// The name that stands for no detector.
+  package static let noPath = "none"
+
+  private enum State {
+    /// The default, which is read when it is first needed.
+    case unread
+    case read(FaceCascade?)
+  }
+
+  private static let state = Mutex<State>(.unread)
+
+  /// Uses the detector in a file; must be called before the first image is searched.
+  /// - `path`: The path of the file, or `none`.
+  /// - Throws: `invalidField` with a message that starts with the path.
+  package static func use(path: String) throws(PipelineError) {
+    var cascade: FaceCascade?
+    if path != noPath {
+      do throws(FaceCascadeError) { cascade = try FaceCascade(path: path) } catch {
+        throw PipelineError(
+          .invalidField,
+          "\(path), which is no detector of faces: \(error.reason); it must be a cascade of OpenCV with Haar features, such "
+            + "as \(defaultPath) of the package opencv-data, or \(noPath)")
+      }
+    }
+    state.withLock { $0 = .read(cascade) }
+  }
+
+  /// Reads the default unless another file is used, for a process that can open no files later.
+  package static func prepare() { _ = cascade }
+
+  /// The detector; `nil` if there is none.
+  static var cascade: FaceCascade? {
+    state.withLock { state in
+      if case .read(let cascade) = state { return cascade }
+      let cascade = try? FaceCascade(path: defaultPath)
+      state = .read(cascade)
+      return cascade
+    }
+  }
+
+  /// A hash of the detector, on which results with faces depend; 0 without one.
+  package static var identity: UInt64 { cascade?.identity ?? 0 }
+}
+
+extension ProcessingConfiguration {
+  /// Whether the part that `fill` keeps is chosen by the faces of the image.
+  var choosesByFaces: Bool { gravity == .faces && choosesByPixels }
+
+  /// Whether the faces of the image are hidden.
+  package var hidesFaces: Bool { (regions ?? []).contains { $0.shape == .faces } }
+
+  /// Whether the result depends on the faces of the image.
+  package var findsFaces: Bool { choosesByFaces || hidesFaces }
+
+  /// Checks that faces can be found.
+  /// - Throws: `unservedField` if the result depends on faces and there is no detector.
+  func checkDetector() throws(PipelineError) {
+    guard findsFaces, FaceDetection.cascade == nil else { return }
+    let field = hidesFaces ? "regions" : "gravity"
+    throw PipelineError(
+      .unservedField,
+      "\(hidesFaces ? "a region has the shape FACES" : "gravity is FACES"), but no detector of faces is loaded; install the "
+        + "package opencv-data, or name a cascade of OpenCV with --face-detector", field: field)
+  }
+}
+
+extension FoundFace {
+  /// Returns the rectangle in an image of `size`, around whole pixels.
+  func rectangle(in size: PixelSize) -> PixelRect {
+    let (left, top) = (Int(x * Double(size.width)), Int(y * Double(size.height)))
+    let right = min(size.width, Int(((x + width) * Double(size.width)).rounded(.up)))
+    let bottom = min(size.height, Int(((y + height) * Double(size.height)).rounded(.up)))
+    return PixelRect(x: left, y: top, width: max(1, right - left), height: max(1, bottom - top))
+  }
+}
+
+extension PixelRect {
+  /// The area that hides the face in this rectangle: with a quarter of its size on every side, for hair and chin.
+  var hidingFace: Crop {
+    let (across, down) = (Double(width) / 4, Double(height) / 4)
+    let (left, top) = (max(0, Double(x) - across), max(0, Double(y) - down))
+    return Crop(
+      x: left, y: top, width: Double(x + width) + across - left, height: Double(y + height) + down - top)
+  }
+}
