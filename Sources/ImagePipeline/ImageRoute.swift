@@ -4,13 +4,18 @@
 package enum ImageRoute: ~Copyable {
   case decoding(Pipeline)
   case rewriting(RewriteStage)
+  case mapped(GainMapRoute)
 
   /// Creates the route for an image; see `Pipeline.init`.
   package init(
     _ reader: consuming ImageReader, plan: ImagePlan, renditionIDs: [String] = [], cancellation: Cancellation,
     tracing: TraceTarget = TraceTarget()
   ) throws(PipelineError) {
-    if let passed = plan.passedThrough {
+    if plan.plans.contains(where: { $0.gainMap != nil }) {
+      self = .mapped(
+        try GainMapRoute(
+          reader, plan: plan, renditionIDs: renditionIDs, cancellation: cancellation, tracing: tracing))
+    } else if let passed = plan.passedThrough {
       self = .rewriting(try RewriteStage(reader, plan: passed, cancellation: cancellation, tracing: tracing))
     } else {
       self = .decoding(
@@ -34,6 +39,11 @@ package enum ImageRoute: ~Copyable {
         progress = .success(try stage.advance(bytes, isLast: isLast, consumed: &consumed) { output(0, $0) })
       } catch { progress = .failure(error) }
       self = .rewriting(stage)
+    case .mapped(let route):
+      do throws(PipelineError) {
+        progress = .success(try route.advance(bytes, isLast: isLast, consumed: &consumed, output: output))
+      } catch { progress = .failure(error) }
+      self = .mapped(route)
     }
     return try progress.get()
   }
@@ -65,6 +75,16 @@ package enum ImageRoute: ~Copyable {
     switch self {
     case .decoding(let pipeline): pipeline.outcome(of: index)
     case .rewriting(let stage): stage.outcome
+    case .mapped(let route): route.outcome(of: index)
+    }
+  }
+
+  /// Whether nothing that follows in the file is part of the image.
+  var hasWholeImage: Bool {
+    switch self {
+    case .decoding(let pipeline): pipeline.hasWholeImage
+    case .rewriting(let stage): stage.isDone
+    case .mapped: false
     }
   }
 }

@@ -248,6 +248,14 @@ package struct Pipeline: ~Copyable {
     return .ended(.finished(report))
   }
 
+  /// Whether every row of the image was decoded, or none is needed any more.
+  var hasWholeImage: Bool {
+    switch step {
+    case .finishing: true
+    case .reading, .passing, .endingFrame: workingCount == 0
+    }
+  }
+
   /// Returns the outcome of the rendition at `index` in the plan.
   package func outcome(of index: Int) -> Outcome {
     if case .ended(let outcome) = renditions[index] { outcome } else { .working }

@@ -54,6 +54,8 @@ package enum Warning: Sendable, Hashable {
   case changedColorSpace(requested: ColorSpacePolicy, because: ColorObstacle)
   /// The result has 8 bits per sample although `bit_depth` asks for more.
   case reducedBitDepth(because: DepthObstacle)
+  /// The gain map of the image was removed although `gain_map` asks to keep it.
+  case removedGainMap(because: GainMapObstacle)
 }
 
 extension Warning {
@@ -84,6 +86,7 @@ extension Warning {
     case bitDepthReduced = "BIT_DEPTH_REDUCED"
     case facesNotFound = "FACES_NOT_FOUND"
     case facesCut = "FACES_CUT"
+    case gainMapRemoved = "GAIN_MAP_REMOVED"
   }
 
   /// The warning as reports contain it.
@@ -183,6 +186,9 @@ extension Warning {
       ReportedWarning(
         .bitDepthReduced, "the result has 8 bits per sample instead of bit_depth: \(obstacle.reason)",
         ["cause": obstacle.rawValue])
+    case .removedGainMap(let obstacle):
+      ReportedWarning(
+        .gainMapRemoved, "the HDR gain map was removed: \(obstacle.reason)", ["cause": obstacle.rawValue])
     }
   }
 

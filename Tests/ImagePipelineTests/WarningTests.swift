@@ -38,6 +38,7 @@ struct WarningTests {
       ["color_space": "keep", "cause": "gray"]
     ),
     (.reducedBitDepth(because: .filters), .bitDepthReduced, ["cause": "filters"]),
+    (.removedGainMap(because: .damage), .gainMapRemoved, ["cause": "damage"]),
     (.changedFormat("webp", planned: "avif"), .formatChanged, ["format": "webp", "planned_format": "avif"]),
   ]
 

@@ -40,7 +40,8 @@ struct ErrorsArticleTests {
       .largerThanImage(byteCount: 2, imageByteCount: 1, note: ""), .ignoredNeverLarger,
       .changedFormat("png", planned: "avif"), .damagedWithoutLoss, .lateOrientation, .uncheckedDamage,
       .droppedFrames(3, isMinimum: true), .removedCredentials, .changedColorSpace(requested: .keep, because: .hdr),
-      .ignoredTrim, .missingFaces(field: "gravity"), .cutFaces(3, kept: 1),
+      .ignoredTrim, .missingFaces(field: "gravity"), .cutFaces(3, kept: 1), .removedGainMap(because: .damage),
+      .reducedBitDepth(because: .filters),
     ]
     let rows = try Self.article().matches(of: /\n\| `([A-Z_]+)` \| [^|]+ \| ([a-z_`, ]*)\| [^|]+ \|/).map {
       "\($0.1) \($0.2.replacing(/[^a-z_]+/, with: " ").split(separator: " ").sorted())"

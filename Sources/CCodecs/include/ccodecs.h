@@ -158,6 +158,35 @@ void *ccodecs_allocate(ccodecs_budget *budget, size_t byte_count);
 /// Frees and refunds a block that ccodecs_allocate returned for the same budget; NULL is ignored.
 void ccodecs_free(ccodecs_budget *budget, void *block);
 
+// MARK: Spooled bytes
+
+typedef struct ccodecs_limits ccodecs_limits;
+
+/// Bytes that are appended and then read once, in memory or in a file.
+typedef struct ccodecs_spooled_bytes ccodecs_spooled_bytes;
+
+/// Returns an upper bound of the bytes that `byte_count` spooled bytes charge. With a spill directory, most of them are
+/// in a file, and the bound holds for any number of bytes.
+uint64_t ccodecs_spooled_bytes_estimate(uint64_t byte_count, const ccodecs_limits *limits);
+
+/// Creates an empty spool. Returns NULL if the budget is exhausted. `limits` is copied; the spill directory must stay
+/// open, and `budget` is borrowed, until destroy.
+ccodecs_spooled_bytes *ccodecs_spooled_bytes_create(const ccodecs_limits *limits, ccodecs_budget *budget);
+
+/// Appends a copy of `count` bytes. Returns false if the budget, the system's memory or the disk is exhausted.
+bool ccodecs_spooled_bytes_append(ccodecs_spooled_bytes *spooled, const uint8_t *bytes, size_t count);
+
+/// Ends the bytes, which can then be read. Returns false if the disk is full.
+bool ccodecs_spooled_bytes_end(ccodecs_spooled_bytes *spooled);
+
+/// Sets `bytes` to some bytes at `offset`, valid until the next call, and `count` to their number; 0 at the end. Returns
+/// false if the disk fails.
+bool ccodecs_spooled_bytes_read(
+    ccodecs_spooled_bytes *spooled, uint64_t offset, const uint8_t **bytes, size_t *count);
+
+/// Frees the spool and refunds its budget; NULL is ignored.
+void ccodecs_spooled_bytes_destroy(ccodecs_spooled_bytes *spooled);
+
 // MARK: Frames
 
 /// One frame of an animation.
@@ -205,7 +234,7 @@ typedef struct ccodecs_excess {
 } ccodecs_excess;
 
 /// Limits checked against the header before anything is allocated for the image. Zero means no limit.
-typedef struct ccodecs_limits {
+struct ccodecs_limits {
   uint64_t max_pixels;             ///< Maximum width x height of images that are decoded row by row.
   uint64_t max_whole_input_pixels; ///< Maximum width x height of images whose decoder buffers the whole bitmap.
   uint32_t max_scans;              ///< Maximum number of scans of a progressive JPEG; more return CCODECS_LIMIT.
@@ -222,7 +251,7 @@ typedef struct ccodecs_limits {
   /// Not a limit: keep EXIF, XMP and IPTC for ccodecs_decoder_metadata. A WebP with XMP, which follows the image, and
   /// an animated WebP are then buffered.
   bool keeps_metadata;
-} ccodecs_limits;
+};
 
 /// The memory in bytes that an image may use before large blocks are spooled to limits.spill_directory.
 #define CCODECS_SPILL_BYTES (12u << 20)

@@ -38,10 +38,11 @@ struct XMPEditor {
     return new.count <= Self.maxByteCount ? new : []
   }
 
-  private static let opening = Array(
+  /// The beginning and the end of a packet.
+  static let opening = Array(
     ("<?xpacket begin=\"\u{FEFF}\" id=\"W5M0MpCehiHzreSzNTczkc9d\"?><x:xmpmeta xmlns:x=\"adobe:ns:meta/\">"
       + "<rdf:RDF xmlns:rdf=\"http://www.w3.org/1999/02/22-rdf-syntax-ns#\">").utf8)
-  private static let closing = Array("</rdf:RDF></x:xmpmeta><?xpacket end=\"w\"?>".utf8)
+  static let closing = Array("</rdf:RDF></x:xmpmeta><?xpacket end=\"w\"?>".utf8)
 
   /// The description that contains the texts; empty without texts.
   private var properties: [UInt8] {

@@ -36,8 +36,16 @@ extension ImageReader {
       if isDone { return try end(analysis, consumed) }
       self.analysis = consume analysis
     }
-    let rest = bytes.extracting(droppingFirst: consumed)
+    var rest = bytes.extracting(droppingFirst: consumed)
     guard !rest.isEmpty || isLast, var analysis = analysis.take() else { return (false, consumed) }
+    // A gain map is not part of the image.
+    if let byteCount = gainMapDistance(from: consumed), byteCount < rest.byteCount {
+      let image = rest.extracting(first: byteCount)
+      try stored.append(image)
+      consumed += byteCount
+      if try analysis.push(image, isLast: false) { return end(analysis, consumed) }
+      rest = rest.extracting(droppingFirst: byteCount)
+    }
     try stored.append(rest)
     let isDone = try analysis.push(rest, isLast: isLast)
     if isDone { return try end(analysis, bytes.byteCount) }

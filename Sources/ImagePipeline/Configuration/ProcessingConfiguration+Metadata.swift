@@ -11,6 +11,10 @@ extension ProcessingConfiguration {
         "color-space", "space",
         "Choose the color space of the result; 'keep' embeds the image's profile. Default: srgb.")),
     Field(
+      "gain_map", \.gainMap,
+      option: OptionText(
+        "gain-map", "policy", "Choose whether a JPEG keeps its HDR gain map: drop, keep. Default: drop.")),
+    Field(
       "metadata", \.metadata,
       option: OptionText("metadata", "policy", "Choose the metadata to keep. Default: strip.")),
     Field(

@@ -214,6 +214,10 @@ package struct ProcessingConfiguration: Sendable, Hashable {
   ///
   /// Default: none.
   package var overlays: [Overlay]?
+  /// The HDR gain map of the result.
+  ///
+  /// Default: `drop`.
+  package var gainMap: GainMapPolicy?
   /// Options for JPEG results; ignored for other formats.
   package var jpeg: JPEGOptions?
   /// Options for PNG results; ignored for other formats.
@@ -244,7 +248,7 @@ package struct ProcessingConfiguration: Sendable, Hashable {
     zoom: Double? = nil, minWidth: Int? = nil, minHeight: Int? = nil, extendAspectRatio: Double? = nil,
     sharpenReduced: Double? = nil, facts: Bool? = nil,
     trim: Trim? = nil, regions: [Region]? = nil, minFaceMargin: Double? = nil, overlays: [Overlay]? = nil,
-    jpeg: JPEGOptions? = nil, png: PNGOptions? = nil, webp: WebPOptions? = nil,
+    gainMap: GainMapPolicy? = nil, jpeg: JPEGOptions? = nil, png: PNGOptions? = nil, webp: WebPOptions? = nil,
     avif: AVIFOptions? = nil, jxl: JXLOptions? = nil, tensor: TensorOptions? = nil
   ) {
     self.maxWidth = maxWidth
@@ -298,6 +302,7 @@ package struct ProcessingConfiguration: Sendable, Hashable {
     self.regions = regions
     self.minFaceMargin = minFaceMargin
     self.overlays = overlays
+    self.gainMap = gainMap
     self.jpeg = jpeg
     self.png = png
     self.webp = webp

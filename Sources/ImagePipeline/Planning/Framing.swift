@@ -57,7 +57,7 @@ package struct Framing: Sendable, Hashable {
   /// Whether the canvas is larger than the image.
   package var isPadded: Bool { imageSize != canvasSize }
 
-  private init(window: Window, imageSize: PixelSize, canvasSize: PixelSize, left: Int, top: Int) {
+  init(window: Window, imageSize: PixelSize, canvasSize: PixelSize, left: Int, top: Int) {
     self.window = window
     self.imageSize = imageSize
     self.canvasSize = canvasSize

@@ -149,6 +149,8 @@ package struct ProcessingReport: Sendable, Hashable {
   package var hiddenRegions: [PixelRect] = []
   /// The faces that were found, in pixels of the displayed image, the largest first.
   package var faces: [PixelRect] = []
+  /// The size in bytes of the gain map that the result contains; 0 without one.
+  package var gainMapByteCount: UInt64 = 0
   /// Whether the image was passed through without decoding: its compressed data were copied or transformed without
   /// loss.
   package var isPassedThrough = false
@@ -157,7 +159,8 @@ package struct ProcessingReport: Sendable, Hashable {
     input: ImageInfo, output: ImageInfo, inputByteCount: UInt64, outputByteCount: UInt64, timings: StageTimings,
     peakMemoryByteCount: UInt64, warnings: [ReportedWarning], compressionQuality: Double? = nil,
     similarity: Double? = nil, formatTrials: [FormatTrial] = [], facts: ImageFacts? = nil, crop: PixelRect? = nil,
-    hiddenRegions: [PixelRect] = [], faces: [PixelRect] = [], isPassedThrough: Bool = false
+    hiddenRegions: [PixelRect] = [], faces: [PixelRect] = [], gainMapByteCount: UInt64 = 0,
+    isPassedThrough: Bool = false
   ) {
     self.input = input
     self.output = output
@@ -173,6 +176,7 @@ package struct ProcessingReport: Sendable, Hashable {
     self.crop = crop
     self.hiddenRegions = hiddenRegions
     self.faces = faces
+    self.gainMapByteCount = gainMapByteCount
     self.isPassedThrough = isPassedThrough
   }
 }

@@ -4,7 +4,7 @@ internal import ImageKernels
 /// All decisions for one image and each of its renditions, made before decoding starts.
 package struct ImagePlan: Sendable {
   /// The plan of each rendition, in the order of the request; the error if a rendition cannot be produced.
-  package let renditions: [Result<Plan, PipelineError>]
+  package internal(set) var renditions: [Result<Plan, PipelineError>]
   /// An upper bound of the bytes that the image charges to its budget: its decoder once, and the stages of each
   /// rendition.
   package internal(set) var workingSetByteCount: UInt64
@@ -70,6 +70,8 @@ struct PlanDraft {
   let framing: Framing
   /// Whether the result is a preview, for which speed matters more than quality.
   let isPreview: Bool
+  /// Whether the image is a gain map, of which gray stays gray also where it is padded.
+  let isGainMap: Bool
   /// The size of the result compared with that which was requested; below 1 for previews.
   let overlayFactor: Double
   /// Warnings about what differs from the configuration.
@@ -81,12 +83,13 @@ struct PlanDraft {
 
   init(
     _ configuration: ProcessingConfiguration, orientation: Orientation, framing: Framing, isPreview: Bool,
-    overlayFactor: Double = 1, faces: [PixelRect]? = nil
+    isGainMap: Bool = false, overlayFactor: Double = 1, faces: [PixelRect]? = nil
   ) {
     self.configuration = configuration
     self.orientation = orientation
     self.framing = framing
     self.isPreview = isPreview
+    self.isGainMap = isGainMap
     self.overlayFactor = overlayFactor
     self.faces = faces
   }

@@ -45,6 +45,10 @@ package struct ImageReader: ~Copyable {
   var analysisTime = Duration.zero
   /// The images that overlays name; must be set before the image is planned.
   package var auxiliary = AuxiliaryImages()
+  // The search for a gain map; `nil` if no result keeps one.
+  var gainMaps: GainMapSearch?
+  /// The number of bytes that were consumed.
+  private(set) var position: UInt64 = 0
 
   /// Creates a reader for one image, with a memory budget of `limits.memory` bytes.
   /// - Parameters:
@@ -75,7 +79,9 @@ package struct ImageReader: ~Copyable {
     _ bytes: RawSpan, isLast: Bool
   ) throws(PipelineError) -> (isComplete: Bool, consumedByteCount: Int) {
     let isAnalyzed = configurations.contains(where: \.needsAnalysis)
-    return isAnalyzed ? try pushAnalyzed(bytes, isLast: isLast) : try pushHeader(bytes, isLast: isLast)
+    let pushed = isAnalyzed ? try pushAnalyzed(bytes, isLast: isLast) : try pushHeader(bytes, isLast: isLast)
+    position += UInt64(pushed.consumedByteCount)
+    return pushed
   }
 
   /// Consumes the next bytes, until the header itself is complete.
@@ -209,11 +215,13 @@ package struct ImageReader: ~Copyable {
       Result { () throws(PipelineError) in try PlanDraft(configuration, of: header, findings) }
     }
     var plan = try decodedPlan(header, drafts)
+    let decodingByteCount = plan.workingSetByteCount
     // If one rendition must be decoded, all of them are.
     if drafts.count == 1, case .success(var only) = plan.renditions[0] {
       try choosePassthrough(&only, header, configurations[0], followingByteCount)
       plan = ImagePlan(only)
     }
+    if gainMaps != nil { try planGainMap(&plan, configurations, decodingByteCount: decodingByteCount) }
     return try checked(plan)
   }
 
@@ -273,7 +281,7 @@ package struct ImageReader: ~Copyable {
           var plan = try Plan(
             header: header, orientation: draft.orientation, framing: draft.framing, decodeScale: scale,
             decodeByteCount: decodeByteCount, configuration: draft.configuration, frames: selectedFrames,
-            attachments: attachments, spill: limits.spill, faces: draft.faces)
+            attachments: attachments, spill: limits.spill, faces: draft.faces, keepsGray: draft.isGainMap)
           plan.warnings += draft.warnings
           plan.crop = draft.crop
           if plan.hasOverlays {
@@ -303,6 +311,7 @@ package struct ImageReader: ~Copyable {
   }
 
   private mutating func note(_ bytes: RawSpan) {
+    gainMaps?.push(bytes)
     guard var lent = rewriter.take() else { return }
     lent.note(bytes)
     rewriter = consume lent
@@ -335,6 +344,7 @@ package struct ImageReader: ~Copyable {
       if Passthrough.isPossible(format, configurations) {
         rewriter = try Rewriter(format: format, limits: limits.codec, budget: budget)
       }
+      if format == .jpeg, configurations.contains(where: { $0.gainMap == .keep }) { gainMaps = GainMapSearch() }
     } catch { throw PipelineError(error) }
     return true
   }

@@ -88,6 +88,8 @@ package struct Plan: Sendable, Hashable {
   var crop: PixelRect?
   /// The faces that were found, in pixels of the displayed image, the largest first.
   let faces: [PixelRect]
+  /// The gain map that the result contains; `nil` without one.
+  var gainMap: GainMapPlan?
   /// Warnings about the configuration, for the report.
   var warnings: [Warning]
   /// Warnings about the file that its header gives cause for; the decoder may add others.
@@ -124,7 +126,7 @@ package struct Plan: Sendable, Hashable {
   init(
     header: ImageHeader, orientation: Orientation, framing: Framing, decodeScale: Int, decodeByteCount: UInt64,
     configuration: ProcessingConfiguration, frames: FrameSelection, attachments: ImageAttachments,
-    spill: SpillDirectory?, faces: [PixelRect]? = nil
+    spill: SpillDirectory?, faces: [PixelRect]? = nil, keepsGray: Bool = false
   ) throws(PipelineError) {
     self.frames = frames
     input = ImageInfo(header)
@@ -160,7 +162,8 @@ package struct Plan: Sendable, Hashable {
       isAnimation: frames.isAnimation)
     color = ColorPlan(
       header, configuration: configuration, format: format, changesPixels: changesPixels, isDeep: depth.isDeep)
-    let needsColor = !filters.isEmpty || framing.isPadded || !Self.drawsOnPlanes(configuration.overlays ?? [], header)
+    let padsInColor = framing.isPadded && !(keepsGray && isGray)
+    let needsColor = !filters.isEmpty || padsInColor || !Self.drawsOnPlanes(configuration.overlays ?? [], header)
     let isPassed = !needsColor && !mergesPlanes && (color.target == nil || isGray)
     let choice = try FormatChoice(
       configuration, header: header, formats: formats, outputSize: framing.canvasSize, colorFormat: colorFormat,

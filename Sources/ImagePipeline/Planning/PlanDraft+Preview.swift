@@ -16,7 +16,7 @@ extension PlanDraft {
     let filters = configuration.sharpening(reduction: framing.reduction) + (configuration.filters ?? [])
     preview.filters = filters.suffix(Filter.maxChainCount).compactMap { $0.scaled(by: factor) }
     preview.sharpenReduced = nil
-    preview.facts = nil
+    (preview.facts, preview.gainMap) = (nil, nil)
     // These apply only to the result itself. The bounds are already part of the framing.
     (preview.zoom, preview.minWidth, preview.minHeight, preview.extendAspectRatio) = (nil, nil, nil, nil)
     (preview.scaleFactor, preview.maxBytes, preview.allowSmallerDimensions) = (nil, nil, nil)

@@ -16,7 +16,8 @@ package struct RewriteStage: ~Copyable {
   private var clock = WorkClock()
   private var inputByteCount: UInt64
   private var outputByteCount: UInt64 = 0
-  private var isDone = false
+  /// Whether the result is complete.
+  private(set) var isDone = false
   // The image and the result, as far as the trial has found out about their frames.
   private var input: ImageInfo
   private var output: ImageInfo

@@ -14,7 +14,7 @@ const groups = [
   { title: "Scale", pattern: /^scale|^zoom|^min_|upscale|^resampling|^exact|^resize_in/, isGeometry: true, isClosed: true },
   { title: "Similarity and compression", pattern: /format|quality|bytes|similarity|smaller|larger|always/, isClosed: true },
   { title: "Frames", pattern: /frame/, isClosed: true },
-  { title: "Metadata and damage", pattern: /metadata|^keep_|color_space|tolerate|damage|^facts/, isClosed: true },
+  { title: "Metadata and damage", pattern: /metadata|^keep_|color_space|^gain_map|tolerate|damage|^facts/, isClosed: true },
   { title: "More", pattern: /./, isClosed: true },
 ];
 

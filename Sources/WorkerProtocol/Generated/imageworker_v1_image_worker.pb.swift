@@ -433,6 +433,44 @@ public nonisolated enum Imageworker_V1_ColorSpace: SwiftProtobuf.Enum, Swift.Cas
 
 }
 
+public nonisolated enum Imageworker_V1_GainMap: SwiftProtobuf.Enum, Swift.CaseIterable {
+  public typealias RawValue = Int
+  case unspecified // = 0
+  case drop // = 1
+  case keep // = 2
+  case UNRECOGNIZED(Int)
+
+  public init() {
+    self = .unspecified
+  }
+
+  public init?(rawValue: Int) {
+    switch rawValue {
+    case 0: self = .unspecified
+    case 1: self = .drop
+    case 2: self = .keep
+    default: self = .UNRECOGNIZED(rawValue)
+    }
+  }
+
+  public var rawValue: Int {
+    switch self {
+    case .unspecified: return 0
+    case .drop: return 1
+    case .keep: return 2
+    case .UNRECOGNIZED(let i): return i
+    }
+  }
+
+  // The compiler won't synthesize support with the UNRECOGNIZED case.
+  public static let allCases: [Imageworker_V1_GainMap] = [
+    .unspecified,
+    .drop,
+    .keep,
+  ]
+
+}
+
 public nonisolated enum Imageworker_V1_MetadataPolicy: SwiftProtobuf.Enum, Swift.CaseIterable {
   public typealias RawValue = Int
   case unspecified // = 0
@@ -901,6 +939,7 @@ public nonisolated enum Imageworker_V1_WarningCode: SwiftProtobuf.Enum, Swift.Ca
   case bitDepthReduced // = 35
   case facesNotFound // = 40
   case facesCut // = 41
+  case gainMapRemoved // = 33
   case UNRECOGNIZED(Int)
 
   public init() {
@@ -932,6 +971,7 @@ public nonisolated enum Imageworker_V1_WarningCode: SwiftProtobuf.Enum, Swift.Ca
     case 30: self = .credentialsRemoved
     case 31: self = .colorSpaceChanged
     case 32: self = .trimIgnored
+    case 33: self = .gainMapRemoved
     case 35: self = .bitDepthReduced
     case 40: self = .facesNotFound
     case 41: self = .facesCut
@@ -964,6 +1004,7 @@ public nonisolated enum Imageworker_V1_WarningCode: SwiftProtobuf.Enum, Swift.Ca
     case .credentialsRemoved: return 30
     case .colorSpaceChanged: return 31
     case .trimIgnored: return 32
+    case .gainMapRemoved: return 33
     case .bitDepthReduced: return 35
     case .facesNotFound: return 40
     case .facesCut: return 41
@@ -999,6 +1040,7 @@ public nonisolated enum Imageworker_V1_WarningCode: SwiftProtobuf.Enum, Swift.Ca
     .bitDepthReduced,
     .facesNotFound,
     .facesCut,
+    .gainMapRemoved,
   ]
 
 }
@@ -2079,6 +2121,15 @@ public nonisolated struct Imageworker_V1_ProcessingConfiguration: @unchecked Sen
   /// Clears the value of `tensor`. Subsequent reads from it will return its default value.
   public mutating func clearTensor() {_uniqueStorage()._tensor = nil}
 
+  public var gainMap: Imageworker_V1_GainMap {
+    get {_storage._gainMap ?? .unspecified}
+    set {_uniqueStorage()._gainMap = newValue}
+  }
+  /// Returns true if `gainMap` has been explicitly set.
+  public var hasGainMap: Bool {_storage._gainMap != nil}
+  /// Clears the value of `gainMap`. Subsequent reads from it will return its default value.
+  public mutating func clearGainMap() {_uniqueStorage()._gainMap = nil}
+
   public var trim: Imageworker_V1_Trim {
     get {_storage._trim ?? Imageworker_V1_Trim()}
     set {_uniqueStorage()._trim = newValue}
@@ -2900,6 +2951,11 @@ public nonisolated struct Imageworker_V1_ProcessingReport: @unchecked Sendable {
     set {_uniqueStorage()._faces = newValue}
   }
 
+  public var gainMapBytes: UInt64 {
+    get {_storage._gainMapBytes}
+    set {_uniqueStorage()._gainMapBytes = newValue}
+  }
+
   public var unknownFields = SwiftProtobuf.UnknownStorage()
 
   public init() {}
@@ -3117,6 +3173,10 @@ nonisolated extension Imageworker_V1_ColorSpace: SwiftProtobuf._ProtoNameProvidi
   public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{2}\0COLOR_SPACE_UNSPECIFIED\0\u{1}COLOR_SPACE_SRGB\0\u{1}COLOR_SPACE_KEEP\0\u{1}COLOR_SPACE_DISPLAY_P3\0")
 }
 
+nonisolated extension Imageworker_V1_GainMap: SwiftProtobuf._ProtoNameProviding {
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{2}\0GAIN_MAP_UNSPECIFIED\0\u{1}GAIN_MAP_DROP\0\u{1}GAIN_MAP_KEEP\0")
+}
+
 nonisolated extension Imageworker_V1_MetadataPolicy: SwiftProtobuf._ProtoNameProviding {
   public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{2}\0METADATA_POLICY_UNSPECIFIED\0\u{1}METADATA_POLICY_STRIP\0\u{1}METADATA_POLICY_KEEP_COPYRIGHT\0\u{1}METADATA_POLICY_KEEP_ALL\0\u{1}METADATA_POLICY_SELECTED\0")
 }
@@ -3158,7 +3218,7 @@ nonisolated extension Imageworker_V1_TensorNormalization: SwiftProtobuf._ProtoNa
 }
 
 nonisolated extension Imageworker_V1_WarningCode: SwiftProtobuf._ProtoNameProviding {
-  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{2}\0WARNING_CODE_UNSPECIFIED\0\u{1}WARNING_CODE_EXIF_IGNORED\0\u{1}WARNING_CODE_FIRST_IMAGE_ONLY\0\u{1}WARNING_CODE_DAMAGE_REPAIRED\0\u{1}WARNING_CODE_END_ADDED\0\u{1}WARNING_CODE_TRUNCATED\0\u{1}WARNING_CODE_PROFILE_IGNORED\0\u{1}WARNING_CODE_DAMAGED\0\u{1}WARNING_CODE_SCALE_FACTOR_IGNORED\0\u{1}WARNING_CODE_TARGET_SIMILARITY_IGNORED\0\u{1}WARNING_CODE_TARGET_SIMILARITY_MISSED\0\u{1}WARNING_CODE_SIZE_REDUCED\0\u{1}WARNING_CODE_QUALITY_REDUCED\0\u{1}WARNING_CODE_LARGER_THAN_IMAGE\0\u{1}WARNING_CODE_NEVER_LARGER_IGNORED\0\u{1}WARNING_CODE_FORMAT_CHANGED\0\u{1}WARNING_CODE_DAMAGE_TOLERATED\0\u{1}WARNING_CODE_ORIENTATION_IGNORED\0\u{1}WARNING_CODE_DAMAGE_UNCHECKED\0\u{1}WARNING_CODE_FRAMES_DROPPED\0\u{2}\u{b}WARNING_CODE_CREDENTIALS_REMOVED\0\u{1}WARNING_CODE_COLOR_SPACE_CHANGED\0\u{1}WARNING_CODE_TRIM_IGNORED\0\u{2}\u{3}WARNING_CODE_BIT_DEPTH_REDUCED\0\u{2}\u{5}WARNING_CODE_FACES_NOT_FOUND\0\u{1}WARNING_CODE_FACES_CUT\0")
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{2}\0WARNING_CODE_UNSPECIFIED\0\u{1}WARNING_CODE_EXIF_IGNORED\0\u{1}WARNING_CODE_FIRST_IMAGE_ONLY\0\u{1}WARNING_CODE_DAMAGE_REPAIRED\0\u{1}WARNING_CODE_END_ADDED\0\u{1}WARNING_CODE_TRUNCATED\0\u{1}WARNING_CODE_PROFILE_IGNORED\0\u{1}WARNING_CODE_DAMAGED\0\u{1}WARNING_CODE_SCALE_FACTOR_IGNORED\0\u{1}WARNING_CODE_TARGET_SIMILARITY_IGNORED\0\u{1}WARNING_CODE_TARGET_SIMILARITY_MISSED\0\u{1}WARNING_CODE_SIZE_REDUCED\0\u{1}WARNING_CODE_QUALITY_REDUCED\0\u{1}WARNING_CODE_LARGER_THAN_IMAGE\0\u{1}WARNING_CODE_NEVER_LARGER_IGNORED\0\u{1}WARNING_CODE_FORMAT_CHANGED\0\u{1}WARNING_CODE_DAMAGE_TOLERATED\0\u{1}WARNING_CODE_ORIENTATION_IGNORED\0\u{1}WARNING_CODE_DAMAGE_UNCHECKED\0\u{1}WARNING_CODE_FRAMES_DROPPED\0\u{2}\u{b}WARNING_CODE_CREDENTIALS_REMOVED\0\u{1}WARNING_CODE_COLOR_SPACE_CHANGED\0\u{1}WARNING_CODE_TRIM_IGNORED\0\u{1}WARNING_CODE_GAIN_MAP_REMOVED\0\u{2}\u{2}WARNING_CODE_BIT_DEPTH_REDUCED\0\u{2}\u{5}WARNING_CODE_FACES_NOT_FOUND\0\u{1}WARNING_CODE_FACES_CUT\0")
 }
 
 nonisolated extension Imageworker_V1_ProcessImageRequest: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
@@ -4253,7 +4313,7 @@ nonisolated extension Imageworker_V1_PixelBox: SwiftProtobuf.Message, SwiftProto
 
 nonisolated extension Imageworker_V1_ProcessingConfiguration: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   public static let protoMessageName: String = _protobuf_package + ".ProcessingConfiguration"
-  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}max_width\0\u{3}max_height\0\u{3}compression_quality\0\u{3}scale_factor\0\u{3}preferred_format\0\u{3}resize_mode\0\u{3}allow_upscale\0\u{1}gravity\0\u{3}focus_point\0\u{1}crop\0\u{1}background\0\u{3}max_bytes\0\u{1}metadata\0\u{1}filters\0\u{1}jpeg\0\u{1}png\0\u{1}webp\0\u{3}tolerate_truncation\0\u{2}\u{2}pad\0\u{1}rotation\0\u{3}flip_horizontal\0\u{3}flip_vertical\0\u{3}allow_smaller_dimensions\0\u{3}always_encode\0\u{3}tolerate_damage\0\u{3}target_similarity\0\u{3}never_larger\0\u{3}frame_index\0\u{3}max_frames\0\u{3}resampling_kernel\0\u{3}exact_resize\0\u{3}color_space\0\u{3}keep_exif\0\u{3}keep_xmp\0\u{3}keep_iptc\0\u{3}keep_location\0\u{3}keep_serial_numbers\0\u{3}metadata_title\0\u{3}metadata_copyright\0\u{3}metadata_description\0\u{3}resize_in_linear_light\0\u{2}\u{3}avif\0\u{1}jxl\0\u{1}accept\0\u{3}auto_effort\0\u{2}\u{2}overlays\0\u{1}trim\0\u{2}\u{3}regions\0\u{1}zoom\0\u{3}min_width\0\u{3}min_height\0\u{3}extend_aspect_ratio\0\u{3}sharpen_reduced\0\u{1}facts\0\u{3}allow_lower_frame_rate\0\u{1}tensor\0\u{4}\u{2}min_face_margin\0")
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}max_width\0\u{3}max_height\0\u{3}compression_quality\0\u{3}scale_factor\0\u{3}preferred_format\0\u{3}resize_mode\0\u{3}allow_upscale\0\u{1}gravity\0\u{3}focus_point\0\u{1}crop\0\u{1}background\0\u{3}max_bytes\0\u{1}metadata\0\u{1}filters\0\u{1}jpeg\0\u{1}png\0\u{1}webp\0\u{3}tolerate_truncation\0\u{2}\u{2}pad\0\u{1}rotation\0\u{3}flip_horizontal\0\u{3}flip_vertical\0\u{3}allow_smaller_dimensions\0\u{3}always_encode\0\u{3}tolerate_damage\0\u{3}target_similarity\0\u{3}never_larger\0\u{3}frame_index\0\u{3}max_frames\0\u{3}resampling_kernel\0\u{3}exact_resize\0\u{3}color_space\0\u{3}keep_exif\0\u{3}keep_xmp\0\u{3}keep_iptc\0\u{3}keep_location\0\u{3}keep_serial_numbers\0\u{3}metadata_title\0\u{3}metadata_copyright\0\u{3}metadata_description\0\u{3}resize_in_linear_light\0\u{2}\u{3}avif\0\u{1}jxl\0\u{1}accept\0\u{3}auto_effort\0\u{2}\u{2}overlays\0\u{1}trim\0\u{2}\u{3}regions\0\u{1}zoom\0\u{3}min_width\0\u{3}min_height\0\u{3}extend_aspect_ratio\0\u{3}sharpen_reduced\0\u{1}facts\0\u{3}allow_lower_frame_rate\0\u{1}tensor\0\u{3}gain_map\0\u{3}min_face_margin\0")
 
   fileprivate class _StorageClass {
     var _maxWidth: UInt32? = nil
@@ -4310,6 +4370,7 @@ nonisolated extension Imageworker_V1_ProcessingConfiguration: SwiftProtobuf.Mess
     var _facts: Bool? = nil
     var _allowLowerFrameRate: Bool? = nil
     var _tensor: Imageworker_V1_TensorOptions? = nil
+    var _gainMap: Imageworker_V1_GainMap? = nil
     var _trim: Imageworker_V1_Trim? = nil
     var _regions: [Imageworker_V1_Region] = []
     var _minFaceMargin: Double? = nil
@@ -4377,6 +4438,7 @@ nonisolated extension Imageworker_V1_ProcessingConfiguration: SwiftProtobuf.Mess
       _facts = source._facts
       _allowLowerFrameRate = source._allowLowerFrameRate
       _tensor = source._tensor
+      _gainMap = source._gainMap
       _trim = source._trim
       _regions = source._regions
       _minFaceMargin = source._minFaceMargin
@@ -4454,6 +4516,7 @@ nonisolated extension Imageworker_V1_ProcessingConfiguration: SwiftProtobuf.Mess
         case 60: try { try decoder.decodeSingularBoolField(value: &_storage._facts) }()
         case 61: try { try decoder.decodeSingularBoolField(value: &_storage._allowLowerFrameRate) }()
         case 62: try { try decoder.decodeSingularMessageField(value: &_storage._tensor) }()
+        case 63: try { try decoder.decodeSingularEnumField(value: &_storage._gainMap) }()
         case 64: try { try decoder.decodeSingularDoubleField(value: &_storage._minFaceMargin) }()
         default: break
         }
@@ -4635,6 +4698,9 @@ nonisolated extension Imageworker_V1_ProcessingConfiguration: SwiftProtobuf.Mess
       try { if let v = _storage._tensor {
         try visitor.visitSingularMessageField(value: v, fieldNumber: 62)
       } }()
+      try { if let v = _storage._gainMap {
+        try visitor.visitSingularEnumField(value: v, fieldNumber: 63)
+      } }()
       try { if let v = _storage._minFaceMargin {
         try visitor.visitSingularDoubleField(value: v, fieldNumber: 64)
       } }()
@@ -4701,6 +4767,7 @@ nonisolated extension Imageworker_V1_ProcessingConfiguration: SwiftProtobuf.Mess
         if _storage._facts != rhs_storage._facts {return false}
         if _storage._allowLowerFrameRate != rhs_storage._allowLowerFrameRate {return false}
         if _storage._tensor != rhs_storage._tensor {return false}
+        if _storage._gainMap != rhs_storage._gainMap {return false}
         if _storage._trim != rhs_storage._trim {return false}
         if _storage._regions != rhs_storage._regions {return false}
         if _storage._minFaceMargin != rhs_storage._minFaceMargin {return false}
@@ -5511,7 +5578,7 @@ nonisolated extension Imageworker_V1_TensorOptions: SwiftProtobuf.Message, Swift
 
 nonisolated extension Imageworker_V1_ProcessingReport: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   public static let protoMessageName: String = _protobuf_package + ".ProcessingReport"
-  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}input\0\u{1}output\0\u{3}input_bytes\0\u{3}output_bytes\0\u{1}timings\0\u{3}peak_memory_bytes\0\u{1}warnings\0\u{3}cache_hit\0\u{1}passthrough\0\u{3}trace_id\0\u{3}compression_quality\0\u{1}similarity\0\u{3}warning_details\0\u{3}format_trials\0\u{2}\u{6}crop\0\u{3}hidden_regions\0\u{1}facts\0\u{2}\u{2}faces\0")
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}input\0\u{1}output\0\u{3}input_bytes\0\u{3}output_bytes\0\u{1}timings\0\u{3}peak_memory_bytes\0\u{1}warnings\0\u{3}cache_hit\0\u{1}passthrough\0\u{3}trace_id\0\u{3}compression_quality\0\u{1}similarity\0\u{3}warning_details\0\u{3}format_trials\0\u{2}\u{6}crop\0\u{3}hidden_regions\0\u{1}facts\0\u{3}gain_map_bytes\0\u{1}faces\0")
 
   fileprivate class _StorageClass {
     var _input: Imageworker_V1_ImageInfo? = nil
@@ -5532,6 +5599,7 @@ nonisolated extension Imageworker_V1_ProcessingReport: SwiftProtobuf.Message, Sw
     var _hiddenRegions: [Imageworker_V1_Rect] = []
     var _facts: Imageworker_V1_ImageFacts? = nil
     var _faces: [Imageworker_V1_Rect] = []
+    var _gainMapBytes: UInt64 = 0
 
       // This property is used as the initial default value for new instances of the type.
       // The type itself is protecting the reference to its storage via CoW semantics.
@@ -5560,6 +5628,7 @@ nonisolated extension Imageworker_V1_ProcessingReport: SwiftProtobuf.Message, Sw
       _hiddenRegions = source._hiddenRegions
       _facts = source._facts
       _faces = source._faces
+      _gainMapBytes = source._gainMapBytes
     }
   }
 
@@ -5595,6 +5664,7 @@ nonisolated extension Imageworker_V1_ProcessingReport: SwiftProtobuf.Message, Sw
         case 20: try { try decoder.decodeSingularMessageField(value: &_storage._crop) }()
         case 21: try { try decoder.decodeRepeatedMessageField(value: &_storage._hiddenRegions) }()
         case 22: try { try decoder.decodeSingularMessageField(value: &_storage._facts) }()
+        case 23: try { try decoder.decodeSingularUInt64Field(value: &_storage._gainMapBytes) }()
         case 24: try { try decoder.decodeRepeatedMessageField(value: &_storage._faces) }()
         default: break
         }
@@ -5659,6 +5729,9 @@ nonisolated extension Imageworker_V1_ProcessingReport: SwiftProtobuf.Message, Sw
       try { if let v = _storage._facts {
         try visitor.visitSingularMessageField(value: v, fieldNumber: 22)
       } }()
+      if _storage._gainMapBytes != 0 {
+        try visitor.visitSingularUInt64Field(value: _storage._gainMapBytes, fieldNumber: 23)
+      }
       if !_storage._faces.isEmpty {
         try visitor.visitRepeatedMessageField(value: _storage._faces, fieldNumber: 24)
       }
@@ -5689,6 +5762,7 @@ nonisolated extension Imageworker_V1_ProcessingReport: SwiftProtobuf.Message, Sw
         if _storage._hiddenRegions != rhs_storage._hiddenRegions {return false}
         if _storage._facts != rhs_storage._facts {return false}
         if _storage._faces != rhs_storage._faces {return false}
+        if _storage._gainMapBytes != rhs_storage._gainMapBytes {return false}
         return true
       }
       if !storagesAreEqual {return false}

@@ -36,7 +36,8 @@ extension ProcessingReport {
           compressionQuality: trial.hasCompressionQuality ? trial.compressionQuality : nil)
       }, facts: wire.hasFacts ? ImageFacts(wire.facts) : nil, crop: wire.hasCrop ? PixelRect(wire.crop) : nil,
       hiddenRegions: wire.hiddenRegions.compactMap { PixelRect($0) },
-      faces: wire.faces.compactMap { PixelRect($0) }, isPassedThrough: wire.passthrough)
+      faces: wire.faces.compactMap { PixelRect($0) }, gainMapByteCount: wire.gainMapBytes,
+      isPassedThrough: wire.passthrough)
   }
 }
 
@@ -61,7 +62,7 @@ struct ImplausibleReport: Error {}
 extension Imageworker_V1_ProcessingReport {
   /// Whether the numbers are small enough to be added and multiplied.
   var isPlausible: Bool {
-    input.isPlausible && output.isPlausible && max(inputBytes, outputBytes, peakMemoryBytes) <= 1 << 50
+    input.isPlausible && output.isPlausible && max(inputBytes, outputBytes, peakMemoryBytes, gainMapBytes) <= 1 << 50
       && formatTrials.allSatisfy { $0.estimatedBytes <= 1 << 50 } && (!hasFacts || facts.isPlausible)
       && crop.isPlausible && hiddenRegions.count <= Region.maxHiddenCount && hiddenRegions.allSatisfy(\.isPlausible)
       && faces.count <= Region.maxFaceCount && faces.allSatisfy(\.isPlausible)

@@ -47,6 +47,7 @@ extension Imageworker_V1_ProcessingReport {
     if let crop = report.crop { self.crop = Imageworker_V1_Rect(crop) }
     hiddenRegions = report.hiddenRegions.map { Imageworker_V1_Rect($0) }
     faces = report.faces.map { Imageworker_V1_Rect($0) }
+    gainMapBytes = report.gainMapByteCount
     self.traceID = traceID ?? ""
     if let quality = report.compressionQuality { compressionQuality = quality }
     if let score = report.similarity { similarity = score }

@@ -54,6 +54,7 @@ extension Imageworker_V1_WarningCode {
       case .bitDepthReduced: .bitDepthReduced
       case .facesNotFound: .facesNotFound
       case .facesCut: .facesCut
+      case .gainMapRemoved: .gainMapRemoved
       }
   }
 }

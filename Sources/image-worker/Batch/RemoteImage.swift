@@ -121,6 +121,7 @@ extension ResultLine {
     crop = report.hasCrop ? PixelRect(report.crop) : nil
     hiddenRegions = report.hiddenRegions.isEmpty ? nil : report.hiddenRegions.compactMap { PixelRect($0) }
     faces = report.faces.isEmpty ? nil : report.faces.compactMap { PixelRect($0) }
+    gainMapBytes = report.gainMapBytes == 0 ? nil : report.gainMapBytes
     facts = report.hasFacts ? FactsLine(ImageFacts(report.facts)) : nil
     peakMemoryBytes = report.peakMemoryBytes
     let times = result.stageTimes

@@ -57,6 +57,8 @@ struct ResultLine: Sendable, Encodable {
   var hiddenRegions: [PixelRect]?
   /// The faces that were found, in pixels of the displayed image.
   var faces: [PixelRect]?
+  /// The size of the HDR gain map that the result contains, if it has one.
+  var gainMapBytes: UInt64?
   /// What the image looks like, if that was requested.
   var facts: FactsLine?
   /// The messages of `warningDetails`.
@@ -73,7 +75,7 @@ struct ResultLine: Sendable, Encodable {
     case input, rendition, status, output, error, reason, inputFormat, format, inputWidth, inputHeight, inputBytes,
       readBytes
     case width, height, outputBytes, passthrough, peakMemoryBytes, timings, milliseconds, quality, similarity, warnings
-    case worker, attempts, warningDetails, crop, hiddenRegions, faces, facts
+    case worker, attempts, warningDetails, crop, hiddenRegions, faces, gainMapBytes, facts
   }
 
   /// The outcome of a result.
@@ -91,6 +93,7 @@ struct ResultLine: Sendable, Encodable {
       (crop, facts) = (report.crop, report.facts.map { FactsLine($0) })
       hiddenRegions = report.hiddenRegions.isEmpty ? nil : report.hiddenRegions
       faces = report.faces.isEmpty ? nil : report.faces
+      gainMapBytes = report.gainMapByteCount == 0 ? nil : report.gainMapByteCount
       details = showsStages ? StageTable(report).text : nil
     case .skipped: self.init(image, .skipped, output: written.destination)
     case .failed(let error): self.init(image, error)

@@ -241,6 +241,9 @@ class TensorOptions(TypedDict, total=False):
     standard_deviation: Sequence[float]
 
 
+GainMap = Literal["drop", "keep"]
+
+
 class Trim(TypedDict, total=False):
     """The border to remove."""
 
@@ -397,6 +400,9 @@ class Fields(TypedDict, total=False):
     allow_lower_frame_rate: bool
     # The elements of RAW results; ignored for other formats.
     tensor: TensorOptions
+    # The HDR gain map of a JPEG (Ultra HDR, ISO 21496-1, and those of Apple), from which viewers brighten the image on
+    # HDR displays.
+    gain_map: GainMap
     # Remove the uniform border of the displayed image, of the part that `crop` leaves; everything else refers to what
     # is left.
     trim: Trim

@@ -82,6 +82,12 @@ class ColorSpace(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     COLOR_SPACE_KEEP: _ClassVar[ColorSpace]
     COLOR_SPACE_DISPLAY_P3: _ClassVar[ColorSpace]
 
+class GainMap(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    GAIN_MAP_UNSPECIFIED: _ClassVar[GainMap]
+    GAIN_MAP_DROP: _ClassVar[GainMap]
+    GAIN_MAP_KEEP: _ClassVar[GainMap]
+
 class MetadataPolicy(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     __slots__ = ()
     METADATA_POLICY_UNSPECIFIED: _ClassVar[MetadataPolicy]
@@ -185,6 +191,7 @@ class WarningCode(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     WARNING_CODE_BIT_DEPTH_REDUCED: _ClassVar[WarningCode]
     WARNING_CODE_FACES_NOT_FOUND: _ClassVar[WarningCode]
     WARNING_CODE_FACES_CUT: _ClassVar[WarningCode]
+    WARNING_CODE_GAIN_MAP_REMOVED: _ClassVar[WarningCode]
 REGION_SHAPE_UNSPECIFIED: RegionShape
 REGION_SHAPE_RECTANGLE: RegionShape
 REGION_SHAPE_ELLIPSE: RegionShape
@@ -235,6 +242,9 @@ COLOR_SPACE_UNSPECIFIED: ColorSpace
 COLOR_SPACE_SRGB: ColorSpace
 COLOR_SPACE_KEEP: ColorSpace
 COLOR_SPACE_DISPLAY_P3: ColorSpace
+GAIN_MAP_UNSPECIFIED: GainMap
+GAIN_MAP_DROP: GainMap
+GAIN_MAP_KEEP: GainMap
 METADATA_POLICY_UNSPECIFIED: MetadataPolicy
 METADATA_POLICY_STRIP: MetadataPolicy
 METADATA_POLICY_KEEP_COPYRIGHT: MetadataPolicy
@@ -306,6 +316,7 @@ WARNING_CODE_TRIM_IGNORED: WarningCode
 WARNING_CODE_BIT_DEPTH_REDUCED: WarningCode
 WARNING_CODE_FACES_NOT_FOUND: WarningCode
 WARNING_CODE_FACES_CUT: WarningCode
+WARNING_CODE_GAIN_MAP_REMOVED: WarningCode
 
 class ProcessImageRequest(_message.Message):
     __slots__ = ("image", "preset", "configuration", "renditions", "preview", "auxiliary_images", "shared_memory")
@@ -536,7 +547,7 @@ class PixelBox(_message.Message):
     def __init__(self, x: _Optional[int] = ..., y: _Optional[int] = ..., width: _Optional[int] = ..., height: _Optional[int] = ...) -> None: ...
 
 class ProcessingConfiguration(_message.Message):
-    __slots__ = ("max_width", "max_height", "compression_quality", "scale_factor", "preferred_format", "resize_mode", "allow_upscale", "gravity", "focus_point", "crop", "background", "max_bytes", "metadata", "filters", "jpeg", "png", "webp", "tolerate_truncation", "pad", "rotation", "flip_horizontal", "flip_vertical", "allow_smaller_dimensions", "always_encode", "tolerate_damage", "target_similarity", "never_larger", "frame_index", "max_frames", "resampling_kernel", "exact_resize", "color_space", "keep_exif", "keep_xmp", "keep_iptc", "keep_location", "keep_serial_numbers", "metadata_title", "metadata_copyright", "metadata_description", "resize_in_linear_light", "avif", "jxl", "accept", "auto_effort", "overlays", "zoom", "min_width", "min_height", "extend_aspect_ratio", "sharpen_reduced", "facts", "allow_lower_frame_rate", "tensor", "trim", "regions", "min_face_margin")
+    __slots__ = ("max_width", "max_height", "compression_quality", "scale_factor", "preferred_format", "resize_mode", "allow_upscale", "gravity", "focus_point", "crop", "background", "max_bytes", "metadata", "filters", "jpeg", "png", "webp", "tolerate_truncation", "pad", "rotation", "flip_horizontal", "flip_vertical", "allow_smaller_dimensions", "always_encode", "tolerate_damage", "target_similarity", "never_larger", "frame_index", "max_frames", "resampling_kernel", "exact_resize", "color_space", "keep_exif", "keep_xmp", "keep_iptc", "keep_location", "keep_serial_numbers", "metadata_title", "metadata_copyright", "metadata_description", "resize_in_linear_light", "avif", "jxl", "accept", "auto_effort", "overlays", "zoom", "min_width", "min_height", "extend_aspect_ratio", "sharpen_reduced", "facts", "allow_lower_frame_rate", "tensor", "gain_map", "trim", "regions", "min_face_margin")
     MAX_WIDTH_FIELD_NUMBER: _ClassVar[int]
     MAX_HEIGHT_FIELD_NUMBER: _ClassVar[int]
     COMPRESSION_QUALITY_FIELD_NUMBER: _ClassVar[int]
@@ -591,6 +602,7 @@ class ProcessingConfiguration(_message.Message):
     FACTS_FIELD_NUMBER: _ClassVar[int]
     ALLOW_LOWER_FRAME_RATE_FIELD_NUMBER: _ClassVar[int]
     TENSOR_FIELD_NUMBER: _ClassVar[int]
+    GAIN_MAP_FIELD_NUMBER: _ClassVar[int]
     TRIM_FIELD_NUMBER: _ClassVar[int]
     REGIONS_FIELD_NUMBER: _ClassVar[int]
     MIN_FACE_MARGIN_FIELD_NUMBER: _ClassVar[int]
@@ -648,10 +660,11 @@ class ProcessingConfiguration(_message.Message):
     facts: bool
     allow_lower_frame_rate: bool
     tensor: TensorOptions
+    gain_map: GainMap
     trim: Trim
     regions: _containers.RepeatedCompositeFieldContainer[Region]
     min_face_margin: float
-    def __init__(self, max_width: _Optional[int] = ..., max_height: _Optional[int] = ..., compression_quality: _Optional[float] = ..., scale_factor: _Optional[float] = ..., preferred_format: _Optional[_Union[OutputFormat, str]] = ..., resize_mode: _Optional[_Union[ResizeMode, str]] = ..., allow_upscale: bool = ..., gravity: _Optional[_Union[Gravity, str]] = ..., focus_point: _Optional[_Union[Point, _Mapping]] = ..., crop: _Optional[_Union[Rect, _Mapping]] = ..., background: _Optional[_Union[Color, _Mapping]] = ..., max_bytes: _Optional[int] = ..., metadata: _Optional[_Union[MetadataPolicy, str]] = ..., filters: _Optional[_Iterable[_Union[Filter, _Mapping]]] = ..., jpeg: _Optional[_Union[JPEGOptions, _Mapping]] = ..., png: _Optional[_Union[PNGOptions, _Mapping]] = ..., webp: _Optional[_Union[WebPOptions, _Mapping]] = ..., tolerate_truncation: bool = ..., pad: bool = ..., rotation: _Optional[int] = ..., flip_horizontal: bool = ..., flip_vertical: bool = ..., allow_smaller_dimensions: bool = ..., always_encode: bool = ..., tolerate_damage: bool = ..., target_similarity: _Optional[float] = ..., never_larger: bool = ..., frame_index: _Optional[int] = ..., max_frames: _Optional[int] = ..., resampling_kernel: _Optional[_Union[ResamplingKernel, str]] = ..., exact_resize: bool = ..., color_space: _Optional[_Union[ColorSpace, str]] = ..., keep_exif: bool = ..., keep_xmp: bool = ..., keep_iptc: bool = ..., keep_location: bool = ..., keep_serial_numbers: bool = ..., metadata_title: _Optional[str] = ..., metadata_copyright: _Optional[str] = ..., metadata_description: _Optional[str] = ..., resize_in_linear_light: bool = ..., avif: _Optional[_Union[AVIFOptions, _Mapping]] = ..., jxl: _Optional[_Union[JXLOptions, _Mapping]] = ..., accept: _Optional[str] = ..., auto_effort: _Optional[_Union[AutoEffort, str]] = ..., overlays: _Optional[_Iterable[_Union[Overlay, _Mapping]]] = ..., zoom: _Optional[float] = ..., min_width: _Optional[int] = ..., min_height: _Optional[int] = ..., extend_aspect_ratio: _Optional[float] = ..., sharpen_reduced: _Optional[float] = ..., facts: bool = ..., allow_lower_frame_rate: bool = ..., tensor: _Optional[_Union[TensorOptions, _Mapping]] = ..., trim: _Optional[_Union[Trim, _Mapping]] = ..., regions: _Optional[_Iterable[_Union[Region, _Mapping]]] = ..., min_face_margin: _Optional[float] = ...) -> None: ...
+    def __init__(self, max_width: _Optional[int] = ..., max_height: _Optional[int] = ..., compression_quality: _Optional[float] = ..., scale_factor: _Optional[float] = ..., preferred_format: _Optional[_Union[OutputFormat, str]] = ..., resize_mode: _Optional[_Union[ResizeMode, str]] = ..., allow_upscale: bool = ..., gravity: _Optional[_Union[Gravity, str]] = ..., focus_point: _Optional[_Union[Point, _Mapping]] = ..., crop: _Optional[_Union[Rect, _Mapping]] = ..., background: _Optional[_Union[Color, _Mapping]] = ..., max_bytes: _Optional[int] = ..., metadata: _Optional[_Union[MetadataPolicy, str]] = ..., filters: _Optional[_Iterable[_Union[Filter, _Mapping]]] = ..., jpeg: _Optional[_Union[JPEGOptions, _Mapping]] = ..., png: _Optional[_Union[PNGOptions, _Mapping]] = ..., webp: _Optional[_Union[WebPOptions, _Mapping]] = ..., tolerate_truncation: bool = ..., pad: bool = ..., rotation: _Optional[int] = ..., flip_horizontal: bool = ..., flip_vertical: bool = ..., allow_smaller_dimensions: bool = ..., always_encode: bool = ..., tolerate_damage: bool = ..., target_similarity: _Optional[float] = ..., never_larger: bool = ..., frame_index: _Optional[int] = ..., max_frames: _Optional[int] = ..., resampling_kernel: _Optional[_Union[ResamplingKernel, str]] = ..., exact_resize: bool = ..., color_space: _Optional[_Union[ColorSpace, str]] = ..., keep_exif: bool = ..., keep_xmp: bool = ..., keep_iptc: bool = ..., keep_location: bool = ..., keep_serial_numbers: bool = ..., metadata_title: _Optional[str] = ..., metadata_copyright: _Optional[str] = ..., metadata_description: _Optional[str] = ..., resize_in_linear_light: bool = ..., avif: _Optional[_Union[AVIFOptions, _Mapping]] = ..., jxl: _Optional[_Union[JXLOptions, _Mapping]] = ..., accept: _Optional[str] = ..., auto_effort: _Optional[_Union[AutoEffort, str]] = ..., overlays: _Optional[_Iterable[_Union[Overlay, _Mapping]]] = ..., zoom: _Optional[float] = ..., min_width: _Optional[int] = ..., min_height: _Optional[int] = ..., extend_aspect_ratio: _Optional[float] = ..., sharpen_reduced: _Optional[float] = ..., facts: bool = ..., allow_lower_frame_rate: bool = ..., tensor: _Optional[_Union[TensorOptions, _Mapping]] = ..., gain_map: _Optional[_Union[GainMap, str]] = ..., trim: _Optional[_Union[Trim, _Mapping]] = ..., regions: _Optional[_Iterable[_Union[Region, _Mapping]]] = ..., min_face_margin: _Optional[float] = ...) -> None: ...
 
 class Trim(_message.Message):
     __slots__ = ("threshold", "color", "equal_horizontal", "equal_vertical")
@@ -857,7 +870,7 @@ class TensorOptions(_message.Message):
     def __init__(self, element_type: _Optional[_Union[TensorElementType, str]] = ..., layout: _Optional[_Union[TensorLayout, str]] = ..., channels: _Optional[_Union[TensorChannels, str]] = ..., normalization: _Optional[_Union[TensorNormalization, str]] = ..., scale: _Optional[float] = ..., mean: _Optional[_Iterable[float]] = ..., standard_deviation: _Optional[_Iterable[float]] = ...) -> None: ...
 
 class ProcessingReport(_message.Message):
-    __slots__ = ("input", "output", "input_bytes", "output_bytes", "timings", "peak_memory_bytes", "warnings", "cache_hit", "passthrough", "trace_id", "compression_quality", "similarity", "warning_details", "format_trials", "crop", "hidden_regions", "facts", "faces")
+    __slots__ = ("input", "output", "input_bytes", "output_bytes", "timings", "peak_memory_bytes", "warnings", "cache_hit", "passthrough", "trace_id", "compression_quality", "similarity", "warning_details", "format_trials", "crop", "hidden_regions", "facts", "faces", "gain_map_bytes")
     INPUT_FIELD_NUMBER: _ClassVar[int]
     OUTPUT_FIELD_NUMBER: _ClassVar[int]
     INPUT_BYTES_FIELD_NUMBER: _ClassVar[int]
@@ -876,6 +889,7 @@ class ProcessingReport(_message.Message):
     HIDDEN_REGIONS_FIELD_NUMBER: _ClassVar[int]
     FACTS_FIELD_NUMBER: _ClassVar[int]
     FACES_FIELD_NUMBER: _ClassVar[int]
+    GAIN_MAP_BYTES_FIELD_NUMBER: _ClassVar[int]
     input: ImageInfo
     output: ImageInfo
     input_bytes: int
@@ -894,7 +908,8 @@ class ProcessingReport(_message.Message):
     hidden_regions: _containers.RepeatedCompositeFieldContainer[Rect]
     facts: ImageFacts
     faces: _containers.RepeatedCompositeFieldContainer[Rect]
-    def __init__(self, input: _Optional[_Union[ImageInfo, _Mapping]] = ..., output: _Optional[_Union[ImageInfo, _Mapping]] = ..., input_bytes: _Optional[int] = ..., output_bytes: _Optional[int] = ..., timings: _Optional[_Union[StageTimings, _Mapping]] = ..., peak_memory_bytes: _Optional[int] = ..., warnings: _Optional[_Iterable[str]] = ..., cache_hit: bool = ..., passthrough: bool = ..., trace_id: _Optional[str] = ..., compression_quality: _Optional[float] = ..., similarity: _Optional[float] = ..., warning_details: _Optional[_Iterable[_Union[WarningDetail, _Mapping]]] = ..., format_trials: _Optional[_Iterable[_Union[FormatTrial, _Mapping]]] = ..., crop: _Optional[_Union[Rect, _Mapping]] = ..., hidden_regions: _Optional[_Iterable[_Union[Rect, _Mapping]]] = ..., facts: _Optional[_Union[ImageFacts, _Mapping]] = ..., faces: _Optional[_Iterable[_Union[Rect, _Mapping]]] = ...) -> None: ...
+    gain_map_bytes: int
+    def __init__(self, input: _Optional[_Union[ImageInfo, _Mapping]] = ..., output: _Optional[_Union[ImageInfo, _Mapping]] = ..., input_bytes: _Optional[int] = ..., output_bytes: _Optional[int] = ..., timings: _Optional[_Union[StageTimings, _Mapping]] = ..., peak_memory_bytes: _Optional[int] = ..., warnings: _Optional[_Iterable[str]] = ..., cache_hit: bool = ..., passthrough: bool = ..., trace_id: _Optional[str] = ..., compression_quality: _Optional[float] = ..., similarity: _Optional[float] = ..., warning_details: _Optional[_Iterable[_Union[WarningDetail, _Mapping]]] = ..., format_trials: _Optional[_Iterable[_Union[FormatTrial, _Mapping]]] = ..., crop: _Optional[_Union[Rect, _Mapping]] = ..., hidden_regions: _Optional[_Iterable[_Union[Rect, _Mapping]]] = ..., facts: _Optional[_Union[ImageFacts, _Mapping]] = ..., faces: _Optional[_Iterable[_Union[Rect, _Mapping]]] = ..., gain_map_bytes: _Optional[int] = ...) -> None: ...
 
 class ImageFacts(_message.Message):
     __slots__ = ("thumb_hash", "blur_hash", "detailed_blur_hash", "mean_color", "dominant_colors", "perceptual_hash", "difference_hash", "is_opaque", "is_gray", "is_photographic")

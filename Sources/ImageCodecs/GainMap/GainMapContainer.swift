@@ -1,0 +1,117 @@
+/// The beginning of a JPEG with a gain map behind its image: what declares the map.
+///
+/// It is built from the beginning of the JPEG without a map, once both sizes are known.
+package struct GainMapContainer {
+  /// The beginning of the JPEG, which is replaced: up to its tables.
+  package private(set) var head: [UInt8] = []
+  /// The position of the XMP segment in `head`, which may be empty.
+  private var xmp = 0..<0
+
+  /// The maximum size of what is replaced, and of what replaces it.
+  package static let maxByteCount = 4 * 65_537
+
+  package init() {}
+
+  /// Reads the next bytes of the JPEG, which this worker has written, until their beginning is complete.
+  ///
+  /// - Returns: Whether it is complete.
+  package mutating func push(_ bytes: RawSpan) -> Bool {
+    head.append(bytes.extracting(first: max(0, Self.maxByteCount - head.count)))
+    var end = 2
+    while let (kind, next) = segment(at: end) {
+      guard let kind else {
+        head.removeSubrange(end...)
+        if xmp.isEmpty { xmp = end..<end }
+        return true
+      }
+      if kind == .xmp { xmp = end..<next }
+      end = next
+    }
+    return false
+  }
+
+  /// Returns the kind of the segment at `start`, `nil` for one that is not replaced, and its end; `nil` if it is not
+  /// complete.
+  private func segment(at start: Int) -> (kind: JPEGSegments.Kind?, end: Int)? {
+    guard head.count >= start + 4 else { return nil }
+    let marker = head[start + 1]
+    guard marker == 0xE0 || marker == 0xE1 else { return (nil, start) }
+    let end = start + 2 + (Int(head[start + 2]) << 8 | Int(head[start + 3]))
+    guard head.count >= end else { return nil }
+    let name = head[start + 4..<end]
+    return (JPEGSegments.Kind.allCases.first { $0.marker == marker && name.starts(with: $0.name) } ?? .jfif, end)
+  }
+
+  /// Returns the beginning of the JPEG with its map.
+  /// - Parameters:
+  ///   - marker: The segment with which the image declared a map of ISO 21496-1; empty without one.
+  ///   - metadata: What the map's header says about it.
+  ///   - byteCount: The size of the JPEG without a map.
+  ///   - mapByteCount: The size of the map.
+  /// - Returns: The bytes; `nil` if the XMP of the image leaves no room for the directory.
+  package func beginning(
+    marker: [UInt8], metadata: GainMapMetadata, byteCount: Int, mapByteCount: Int
+  ) -> [UInt8]? {
+    var result = Array(head[..<xmp.lowerBound])
+    if metadata.isAdobe {
+      guard let segment = directory(mapByteCount: mapByteCount) else { return nil }
+      result += segment
+    } else {
+      result += head[xmp]
+    }
+    result += head[xmp.upperBound...]
+    if metadata.hasISO { result += marker.isEmpty ? Self.isoMarker : marker }
+    let total = byteCount - head.count + result.count + MultiPictureList.segmentByteCount
+    return result + MultiPictureList.segment(at: result.count, byteCount: total, mapByteCount: mapByteCount)
+  }
+
+  /// Minimum version 0, and writer version 0.
+  private static let isoMarker: [UInt8] = {
+    let body = JPEGSegments.Kind.iso.name + [0, 0, 0, 0]
+    return [0xFF, JPEGSegments.Kind.iso.marker, 0, UInt8(body.count + 2)] + body
+  }()
+
+  // MARK: Directory
+
+  private static let end = Array("</rdf:RDF>".utf8)
+
+  /// Returns the XMP segment of the image with the directory of its map.
+  private func directory(mapByteCount: Int) -> [UInt8]? {
+    let description = Array(Self.description(mapByteCount: mapByteCount).utf8)
+    let name = JPEGSegments.Kind.xmp.name
+    var packet = Array(head[xmp].dropFirst(4 + name.count))
+    if packet.isEmpty {
+      packet = XMPEditor.opening + description + XMPEditor.closing
+    } else if let place = packet.lastPosition(of: Self.end) {
+      packet.insert(contentsOf: description, at: place)
+    } else {
+      return nil
+    }
+    let length = 2 + name.count + packet.count
+    guard length <= 65_535 else { return nil }
+    return [0xFF, JPEGSegments.Kind.xmp.marker, UInt8(length >> 8), UInt8(length & 0xFF)] + name + packet
+  }
+
+  /// The properties of GContainer, which Ultra HDR prescribes.
+  private static func description(mapByteCount: Int) -> String {
+    let namespaces =
+      "xmlns:Container=\"http://ns.google.com/photos/1.0/container/\" "
+      + "xmlns:Item=\"http://ns.google.com/photos/1.0/container/item/\" "
+      + "xmlns:hdrgm=\"\(GainMapMetadata.adobeNamespace)\""
+    func item(_ attributes: String) -> String {
+      "<rdf:li rdf:parseType=\"Resource\"><Container:Item Item:Mime=\"image/jpeg\" \(attributes)/></rdf:li>"
+    }
+    let items =
+      item("Item:Semantic=\"Primary\"") + item("Item:Semantic=\"GainMap\" Item:Length=\"\(mapByteCount)\"")
+    return "<rdf:Description rdf:about=\"\" \(namespaces) hdrgm:Version=\"1.0\"><Container:Directory><rdf:Seq>"
+      + "\(items)</rdf:Seq></Container:Directory></rdf:Description>"
+  }
+}
+
+extension [UInt8] {
+  /// Returns the position at which `wanted` occurs last.
+  fileprivate func lastPosition(of wanted: [UInt8]) -> Int? {
+    guard count >= wanted.count else { return nil }
+    return (0...count - wanted.count).last { self[$0..<$0 + wanted.count].elementsEqual(wanted) }
+  }
+}

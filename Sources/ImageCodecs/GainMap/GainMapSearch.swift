@@ -1,0 +1,100 @@
+/// Finds where the gain map of a JPEG may be, and what it says about it, from the bytes of its header.
+///
+/// The file lists the images behind its first one in a segment of the multi-picture format. Whether one of them is a
+/// gain map is known once its own header has been read; see `GainMapMetadata`. Sources: CIPA DC-007 (multi-picture
+/// format), section 5.2; Ultra HDR image format 1.1; ISO 21496-1, annex C.
+package struct GainMapSearch: Sendable {
+  /// The place of an image behind the first one.
+  package struct Place: Sendable, Hashable {
+    /// The position of its first byte in the file.
+    package var offset: UInt64
+    /// Its size in bytes.
+    package var byteCount: UInt64
+  }
+
+  /// The maximum number of images that are considered.
+  private static let maxPlaceCount = 8
+
+  private var segments = JPEGSegments([.exif, .xmp, .iso, .multiPicture])
+
+  package init() {}
+
+  /// The number of bytes that the search stores.
+  package var byteCount: Int { segments.byteCount }
+
+  /// Reads the next bytes of the file.
+  package mutating func push(_ bytes: RawSpan) { segments.push(bytes) }
+
+  /// The images that may be a gain map, in the order of their places.
+  package var places: [Place] {
+    guard let segment = segments.segments.first(where: { $0.kind == .multiPicture }) else { return [] }
+    // Offsets count from the byte order of the list.
+    let start = segment.offset + 4 + UInt64(JPEGSegments.Kind.multiPicture.name.count)
+    let list = Array(segment.body.dropFirst(JPEGSegments.Kind.multiPicture.name.count))
+    return MultiPictureList.images(of: list, maxCount: Self.maxPlaceCount)
+      .filter { $0.mayBeGainMap && $0.offset > 0 && $0.byteCount > 0 }
+      .map { Place(offset: start + UInt64($0.offset), byteCount: UInt64($0.byteCount)) }
+      .sorted { $0.offset < $1.offset }
+  }
+
+  /// The segment with which the file declares a gain map of ISO 21496-1; empty without one.
+  package var marker: [UInt8] { segments.segments.first { $0.kind == .iso }?.bytes ?? [] }
+
+  /// Whether the file itself declares that it has a gain map.
+  ///
+  /// Files of Apple do not: they have a camera's note instead.
+  package var isDeclared: Bool {
+    segments.segments.contains { segment in
+      switch segment.kind {
+      case .iso: true
+      case .xmp: segment.bytes.contains(text: GainMapMetadata.adobeNamespace)
+      case .exif: segment.bytes.contains(text: "Apple iOS")
+      case .jfif, .multiPicture, .profile: false
+      }
+    }
+  }
+}
+
+/// What the header of a gain map says about it.
+package struct GainMapMetadata: Sendable {
+  static let adobeNamespace = "http://ns.adobe.com/hdr-gain-map/1.0/"
+  private static let appleNamespace = "http://ns.apple.com/HDRGainMap/1.0/"
+
+  private var found = JPEGSegments([.xmp, .iso, .profile])
+
+  /// The maximum number of bytes that are stored.
+  package static var maxByteCount: Int { JPEGSegments.maxByteCount }
+
+  package init() {}
+
+  /// The number of bytes that are stored.
+  package var byteCount: Int { found.byteCount }
+
+  /// Reads the next bytes of the map.
+  package mutating func push(_ bytes: RawSpan) { found.push(bytes) }
+
+  /// The segments that a result contains as they are.
+  package var segments: [UInt8] { found.segments.flatMap(\.bytes) }
+
+  /// Whether the image is described as a gain map.
+  package var isGainMap: Bool { hasISO || isAdobe || xmp.contains { $0.bytes.contains(text: Self.appleNamespace) } }
+
+  /// Whether it is described as ISO 21496-1 specifies.
+  package var hasISO: Bool { found.segments.contains { $0.kind == .iso } }
+
+  /// Whether it is described in XMP as Adobe and Ultra HDR specify, which needs a directory in the image itself.
+  package var isAdobe: Bool { xmp.contains { $0.bytes.contains(text: Self.adobeNamespace) } }
+
+  private var xmp: [JPEGSegments.Segment] { found.segments.filter { $0.kind == .xmp } }
+}
+
+extension [UInt8] {
+  /// Whether `text` occurs in the bytes.
+  fileprivate func contains(text: String) -> Bool {
+    let wanted = Array(text.utf8)
+    guard let first = wanted.first, count >= wanted.count else { return false }
+    return (0...count - wanted.count).contains { start in
+      self[start] == first && self[start..<start + wanted.count].elementsEqual(wanted)
+    }
+  }
+}

@@ -1,0 +1,125 @@
+internal import ImageCodecs
+
+/// How a rendition keeps the gain map of its image.
+struct GainMapPlan: Sendable, Hashable {
+  /// The images in the file that may be the map.
+  let places: [GainMapSearch.Place]
+  /// The segment with which the image declares a map of ISO 21496-1; empty without one.
+  let marker: [UInt8]
+  /// Whether the image declares that it has a map.
+  let isDeclared: Bool
+  /// The configuration of the map's encoder; its geometry is that of the rendition.
+  let configuration: ProcessingConfiguration
+  /// The maximum size in bytes of the rendition and its map; `nil` without a limit.
+  let maxByteCount: UInt64?
+  /// The bytes that the image may charge while the map is decoded, without the compressed map.
+  var workingSetByteCount: UInt64 = 0
+
+  init(_ search: GainMapSearch, places: [GainMapSearch.Place], _ configuration: ProcessingConfiguration) {
+    self.places = places
+    (marker, isDeclared) = (search.marker, search.isDeclared)
+    maxByteCount = configuration.maxBytes
+    self.configuration = ProcessingConfiguration(
+      compressionQuality: configuration.compressionQuality, preferredFormat: .jpeg,
+      background: Color(red: 0, green: 0, blue: 0),
+      alwaysEncode: configuration.alwaysEncode, resamplingKernel: configuration.resamplingKernel)
+  }
+}
+
+extension ImageReader {
+  /// The share of the decoding of an image that its map may need, which has at most as many pixels but may have more
+  /// chroma, and what it may need in any case.
+  private static let mapShare = (numerator: UInt64(3), denominator: UInt64(2), byteCount: UInt64(512 * 1024))
+
+  /// Returns the number of bytes up to the first image that may be a gain map; `nil` without one.
+  /// - `consumed`: the number of bytes of the current call that were consumed.
+  func gainMapDistance(from consumed: Int) -> Int? {
+    let start = position + UInt64(consumed)
+    return gainMaps?.places.first { $0.offset >= start }.map { Int($0.offset - start) }
+  }
+
+  /// Adds the gain map of the image to the renditions that keep it, and warnings to those that cannot.
+  /// - `decodingByteCount`: the working set of the image if it is decoded.
+  mutating func planGainMap(
+    _ image: inout ImagePlan, _ configurations: [ProcessingConfiguration], decodingByteCount: UInt64
+  ) throws(PipelineError) {
+    guard let search = gainMaps else { return }
+    let places = search.places.filter { $0.offset >= position }
+    guard !places.isEmpty else { return }
+    var (imageByteCount, mapByteCount) = (UInt64(0), UInt64(0))
+    for index in image.renditions.indices {
+      guard configurations[index].gainMap == .keep, case .success(var plan) = image.renditions[index] else { continue }
+      if let obstacle = GainMapObstacle(configurations[index], plan: plan) {
+        if search.isDeclared { plan.warnings.append(.removedGainMap(because: obstacle)) }
+      } else {
+        plan.gainMap = GainMapPlan(search, places: places, configurations[index])
+        let spooled = try plan.spooledByteCounts(before: places[0], spill: limits.spill)
+        imageByteCount += spooled.image
+        mapByteCount += spooled.map
+      }
+      image.renditions[index] = .success(plan)
+    }
+    guard mapByteCount > 0 else { return }
+    let headByteCount = UInt64(GainMapRoute.headByteCount)
+    let spooledByteCount =
+      imageByteCount + mapByteCount + headByteCount + UInt64(search.byteCount + GainMapMetadata.maxByteCount)
+    let map =
+      decodingByteCount * Self.mapShare.numerator / Self.mapShare.denominator + Self.mapShare.byteCount
+    let needed = image.workingSetByteCount + spooledByteCount
+    let wanted = max(image.workingSetByteCount, map) + spooledByteCount
+    let fits = needed <= UInt64(limits.memory)
+    if fits { image.workingSetByteCount = min(wanted, UInt64(limits.memory)) }
+    for index in image.renditions.indices {
+      guard case .success(var plan) = image.renditions[index], plan.gainMap != nil else { continue }
+      if fits {
+        plan.gainMap?.workingSetByteCount = image.workingSetByteCount - mapByteCount - headByteCount
+      } else {
+        plan.gainMap = nil
+        if search.isDeclared { plan.warnings.append(.removedGainMap(because: .memory)) }
+      }
+      image.renditions[index] = .success(plan)
+    }
+    if fits { try withCodecErrors { () throws(CodecError) in try budget.charge(search.byteCount) } }
+  }
+}
+
+extension Plan {
+  /// Returns upper bounds of the bytes that the compressed image and map charge while they wait for each other.
+  fileprivate func spooledByteCounts(
+    before place: GainMapSearch.Place, spill: SpillDirectory?
+  ) throws(PipelineError) -> (image: UInt64, map: UInt64) {
+    let encoder = encoder
+    let encoded = try withCodecErrors { () throws(CodecError) in try encoder.maxByteCount() }
+    let copied = place.offset + UInt64(encoder.metadata.maxStoredByteCount) + 64
+    let image = passthrough == .copied ? copied : encoded
+    return (
+      SpooledBytes.estimatedByteCount(image, spill: spill), SpooledBytes.estimatedByteCount(encoded, spill: spill)
+    )
+  }
+}
+
+extension Framing {
+  /// Returns the framing of a gain map: the same part of it at the same position, in proportion to its size.
+  /// - `size`: The size of the map, as displayed.
+  /// - `image`: The size of its image, as displayed.
+  func ofGainMap(_ size: PixelSize, image: PixelSize) -> Framing {
+    let across = Double(size.width) / Double(image.width)
+    let down = Double(size.height) / Double(image.height)
+    func length(_ length: Int, _ factor: Double) -> Int { max(1, Int((Double(length) * factor).rounded())) }
+    let (x, y) = (window.x * across, window.y * down)
+    // Rounded products must not exceed the map.
+    let part = Window(
+      x: x, y: y, width: min(window.width * across, Double(size.width) - x),
+      height: min(window.height * down, Double(size.height) - y))
+    let canvas = PixelSize(width: length(canvasSize.width, across), height: length(canvasSize.height, down))
+    let left = min(Int((Double(left) * across).rounded()), canvas.width - 1)
+    let top = min(Int((Double(top) * down).rounded()), canvas.height - 1)
+    let width = min(length(imageSize.width, across), canvas.width - left)
+    let height = min(length(imageSize.height, down), canvas.height - top)
+    let isPadded = self.isPadded
+    let scaled = PixelSize(width: width, height: height)
+    return Framing(
+      window: part, imageSize: scaled, canvasSize: isPadded ? canvas : scaled, left: isPadded ? left : 0,
+      top: isPadded ? top : 0)
+  }
+}

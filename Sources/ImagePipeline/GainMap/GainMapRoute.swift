@@ -1,0 +1,175 @@
+internal import ImageCodecs
+internal import WorkThreads
+
+/// Processes an image as its plan specifies, then the gain map behind it in the file, and returns both as one file.
+///
+/// The map is an image of its own, with its own decoder, stages and encoder, which begin once those of the image have
+/// ended. As the file begins with the sizes of both, compressed bytes are spooled until both are known. A map that
+/// cannot be used is left out, with a warning. It is used in the same way as a `Pipeline`.
+package final class GainMapRoute {
+  private enum Step {
+    case image, map, emission, done
+  }
+
+  /// The maximum number of bytes that the beginnings of the files need.
+  static let headByteCount = 2 * GainMapContainer.maxByteCount
+
+  private var step = Step.image
+  private var image: ImageRoute?
+  private var map: GainMapWork
+  private var files: [GainMapFile]
+  private var outcomes: [Pipeline.Outcome]
+  private let budget: ImageBudget
+  /// Counts the output that is not spooled.
+  private let gauge = OutputGauge()
+  /// The position in the file of the next byte.
+  private var position: UInt64
+  /// Whether the image ends where its map begins.
+  private var isImageEnded = false
+  private var cpuTime = Duration.zero
+
+  init(
+    _ reader: consuming ImageReader, plan: ImagePlan, renditionIDs: [String], cancellation: Cancellation,
+    tracing: TraceTarget
+  ) throws(PipelineError) {
+    (position, budget) = (reader.position, reader.budget)
+    files = []
+    outcomes = plan.renditions.map { plan in
+      switch plan {
+      case .success: .working
+      case .failure(let error): .failed(error)
+      }
+    }
+    for (index, rendition) in plan.renditions.enumerated() {
+      guard case .success(let plan) = rendition, let gainMap = plan.gainMap else { continue }
+      files.append(try GainMapFile(index: index, plan: plan, gainMap, limits: reader.limits, budget: reader.budget))
+    }
+    map = GainMapWork(
+      files, limits: reader.limits, budget: reader.budget, cancellation: cancellation, tracing: tracing)
+    var imagePlan = plan
+    for file in files { imagePlan.renditions[file.index] = imagePlan.renditions[file.index].map(\.withoutGainMap) }
+    image = try ImageRoute(
+      reader, plan: imagePlan, renditionIDs: renditionIDs, cancellation: cancellation, tracing: tracing)
+  }
+
+  /// Consumes the next bytes of the file and emits output; see `Pipeline.advance`.
+  func advance(
+    _ bytes: RawSpan, isLast: Bool, consumed: inout Int, output: (_ rendition: Int, RawSpan) -> Void
+  ) throws(PipelineError) -> PipelineProgress {
+    gauge.reset()
+    var taken = 0
+    while true {
+      let rest = bytes.extracting(droppingFirst: taken)
+      let start = position
+      let progress: PipelineProgress?
+      switch step {
+      case .image: progress = try advanceImage(rest, isLast: isLast, output)
+      case .map: progress = try advanceMap(rest, isLast: isLast)
+      case .emission: progress = try emit(output)
+      case .done: progress = .done
+      }
+      taken += Int(position - start)
+      guard let progress else { continue }
+      consumed += progress == .paused ? taken : bytes.byteCount
+      return progress
+    }
+  }
+
+  /// Returns the outcome of the rendition at `index` in the plan.
+  func outcome(of index: Int) -> Pipeline.Outcome { outcomes[index] }
+
+  // MARK: Image
+
+  /// - Returns: `nil` if the next step can continue at once.
+  private func advanceImage(
+    _ bytes: RawSpan, isLast: Bool, _ output: (Int, RawSpan) -> Void
+  ) throws(PipelineError) -> PipelineProgress? {
+    guard var route = image.take() else { throw .unfinishedHeader }
+    let distance = map.distance(from: position) ?? .max
+    let portion = bytes.extracting(first: min(bytes.byteCount, distance))
+    let isEnd = isImageEnded || (isLast && portion.byteCount == bytes.byteCount)
+    var count = 0
+    let began = ThreadClock.now
+    let progress = try route.advance(portion, isLast: isEnd, consumed: &count) { index, compressed in
+      if let file = files.first(where: { $0.index == index }) {
+        file.append(compressed)
+      } else {
+        gauge.add(compressed.byteCount)
+        output(index, compressed)
+      }
+    }
+    cpuTime += ThreadClock.now - began
+    position += UInt64(count)
+    try noteOutcomes(of: route)
+    switch progress {
+    case .paused:
+      image = consume route
+      return gauge.isFull ? .paused : nil
+    case .done:
+      step = files.isEmpty ? .done : .map
+      return nil
+    case .needsInput:
+      if isImageEnded { throw PipelineError(.internalDefect, "an image goes on behind its last byte") }
+      if count == distance { isImageEnded = route.hasWholeImage }
+      // An image that goes on where its map would begin has none there.
+      if count == distance && !isImageEnded { map.skip(to: position + 1) }
+      image = consume route
+      return count == bytes.byteCount && !isImageEnded ? .needsInput : nil
+    }
+  }
+
+  /// Notes the renditions that have ended; those that have failed need no map.
+  private func noteOutcomes(of route: borrowing ImageRoute) throws(PipelineError) {
+    for index in outcomes.indices {
+      guard case .working = outcomes[index] else { continue }
+      let outcome = route.outcome(of: index)
+      guard let position = files.firstIndex(where: { $0.index == index }) else {
+        outcomes[index] = outcome
+        continue
+      }
+      switch outcome {
+      case .working: try files[position].check()
+      case .finished(let report): files[position].report = report
+      case .failed:
+        outcomes[index] = outcome
+        files.remove(at: position)
+      }
+    }
+  }
+
+  // MARK: Map and result
+
+  private func advanceMap(_ bytes: RawSpan, isLast: Bool) throws(PipelineError) -> PipelineProgress? {
+    let (isEnded, count) = try map.advance(bytes, at: position, isLast: isLast, files, after: cpuTime)
+    position += UInt64(count)
+    guard isEnded else { return .needsInput }
+    for (place, file) in files.enumerated() { try file.finish(map, at: place, budget: budget) }
+    step = .emission
+    return nil
+  }
+
+  private func emit(_ output: (Int, RawSpan) -> Void) throws(PipelineError) -> PipelineProgress? {
+    while let file = files.first {
+      while !gauge.isFull {
+        let count = try file.emit { bytes in
+          gauge.add(bytes.byteCount)
+          output(file.index, bytes)
+        }
+        if count == 0 { break }
+      }
+      if gauge.isFull { return .paused }
+      outcomes[file.index] = .finished(try file.finalReport(position: position, budget: budget))
+      files.removeFirst()
+    }
+    step = .done
+    return .done
+  }
+}
+
+extension Plan {
+  fileprivate var withoutGainMap: Plan {
+    var plan = self
+    plan.gainMap = nil
+    return plan
+  }
+}

@@ -1,0 +1,213 @@
+internal import ImageCodecs
+
+/// The decoding, processing and encoding of a gain map for all renditions that keep it.
+struct GainMapWork: ~Copyable {
+  private enum Phase: ~Copyable {
+    case seeking
+    case header(ImageReader)
+    case working(ImageRoute)
+    case over
+  }
+
+  private var phase = Phase.seeking
+  /// The position behind the image in the file that is read.
+  private var end: UInt64 = 0
+  private var places: [GainMapSearch.Place]
+  private let isDeclared: Bool
+  private let imageSize: PixelSize
+  private var limits: ImageLimits
+  private let budget: ImageBudget
+  private let cancellation: Cancellation
+  private let tracing: TraceTarget
+  /// What the map says about itself.
+  private(set) var metadata = GainMapMetadata()
+  /// The reports of the map for each of the files; empty without a usable map.
+  private(set) var reports: [ProcessingReport] = []
+  /// The reason why there is no usable map; `nil` if there is one, or none at all.
+  private(set) var obstacle: GainMapObstacle?
+
+  init(
+    _ files: [GainMapFile], limits: ImageLimits, budget: ImageBudget, cancellation: Cancellation, tracing: TraceTarget
+  ) {
+    places = files.first?.gainMap.places ?? []
+    isDeclared = files.first?.gainMap.isDeclared ?? false
+    imageSize = files.first?.plan.storedSize ?? PixelSize(width: 1, height: 1)
+    self.limits = limits
+    self.budget = budget
+    self.cancellation = cancellation
+    self.tracing = tracing.of(rendition: "gain_map")
+  }
+
+  /// Returns the number of bytes up to the next place of a map; `nil` without one.
+  func distance(from position: UInt64) -> Int? {
+    places.first.map { $0.offset < position ? 0 : Int(clamping: $0.offset - position) }
+  }
+
+  /// Ignores places before `position`.
+  mutating func skip(to position: UInt64) { places.removeAll { $0.offset < position } }
+
+  /// Consumes the next bytes of the file.
+  /// - Parameters:
+  ///   - bytes: The next bytes.
+  ///   - start: Their position in the file.
+  ///   - isLast: Whether they are the last ones.
+  ///   - files: Receive the compressed bytes.
+  ///   - cpuTime: The CPU time that the image has used.
+  /// - Returns: Whether the work has ended, and the number of consumed bytes.
+  /// - Throws: An error that ends the whole image.
+  mutating func advance(
+    _ bytes: RawSpan, at start: UInt64, isLast: Bool, _ files: [GainMapFile], after cpuTime: Duration
+  ) throws(PipelineError) -> (isEnded: Bool, consumedByteCount: Int) {
+    var taken = 0
+    while true {
+      let (rest, position) = (bytes.extracting(droppingFirst: taken), start + UInt64(taken))
+      do throws(PipelineError) { taken += try step(rest, position, isLast: isLast, files, cpuTime) } catch {
+        obstacle = try GainMapObstacle(error)
+        phase = .over
+        reports = []
+      }
+      if isOver { return (true, taken) }
+      if taken == bytes.byteCount && !isLast { return (false, taken) }
+    }
+  }
+
+  /// Continues with the current phase.
+  /// - Returns: The number of consumed bytes.
+  private mutating func step(
+    _ bytes: RawSpan, _ position: UInt64, isLast: Bool, _ files: [GainMapFile], _ cpuTime: Duration
+  ) throws(PipelineError) -> Int {
+    let portion = bytes.extracting(first: end > position ? Int(clamping: end - position) : 0)
+    let isEnd = position + UInt64(portion.byteCount) == end || (isLast && portion.byteCount == bytes.byteCount)
+    switch takePhase() {
+    case .seeking: return try seek(bytes, position, isLast: isLast, files)
+    case .header(let reader): return try readHeader(reader, portion, isLast: isEnd, files, cpuTime)
+    case .working(let route): return try work(route, portion, isLast: isEnd, files)
+    case .over: return 0
+    }
+  }
+
+  private mutating func takePhase() -> Phase {
+    var taken = Phase.over
+    swap(&taken, &phase)
+    return taken
+  }
+
+  private var isOver: Bool {
+    switch phase {
+    case .over: true
+    case .seeking: false
+    case .header: false
+    case .working: false
+    }
+  }
+
+  /// Skips bytes up to the next place of a map.
+  private mutating func seek(
+    _ bytes: RawSpan, _ position: UInt64, isLast: Bool, _ files: [GainMapFile]
+  ) throws(PipelineError) -> Int {
+    skip(to: position)
+    guard !files.isEmpty, let place = places.first else {
+      if isDeclared { obstacle = .damage }
+      phase = .over
+      return 0
+    }
+    let count = min(bytes.byteCount, Int(clamping: place.offset - position))
+    if position + UInt64(count) == place.offset, count < bytes.byteCount || !isLast {
+      places.removeFirst()
+      metadata = GainMapMetadata()
+      phase = .header(ImageReader(limits: limits, budget: budget))
+      end = place.offset + place.byteCount
+    } else if isLast {
+      if isDeclared { obstacle = .damage }
+      phase = .over
+    } else {
+      phase = .seeking
+    }
+    return count
+  }
+
+  private mutating func readHeader(
+    _ reader: consuming ImageReader, _ bytes: RawSpan, isLast: Bool, _ files: [GainMapFile],
+    _ cpuTime: Duration
+  ) throws(PipelineError) -> Int {
+    var reader = reader
+    let pushed: (isComplete: Bool, consumedByteCount: Int)
+    do throws(PipelineError) { pushed = try reader.push(bytes, isLast: isLast) } catch {
+      // It need not be a map.
+      guard !isDeclared && !metadata.isGainMap else { throw error }
+      phase = .seeking
+      return bytes.byteCount
+    }
+    let count = pushed.consumedByteCount
+    metadata.push(bytes.extracting(first: count))
+    guard pushed.isComplete else {
+      phase = .header(reader)
+      return count
+    }
+    guard metadata.isGainMap else {
+      phase = .seeking
+      return count
+    }
+    let byteCount = metadata.byteCount
+    try withCodecErrors { () throws(CodecError) in try budget.charge(byteCount) }
+    limits.maxCPUTime = limits.maxCPUTime.map { max(.zero, $0 - cpuTime) }
+    let plan = try reader.gainMapPlan(files, imageSize: imageSize)
+    phase = .working(try ImageRoute(reader, plan: plan, cancellation: cancellation, tracing: tracing))
+    return count
+  }
+
+  private mutating func work(
+    _ route: consuming ImageRoute, _ bytes: RawSpan, isLast: Bool, _ files: [GainMapFile]
+  ) throws(PipelineError) -> Int {
+    var route = route
+    let isDone = try route.push(bytes, isLast: isLast) { index, compressed in files[index].append(map: compressed) }
+    for file in files { try file.check() }
+    guard isDone else {
+      phase = .working(route)
+      return bytes.byteCount
+    }
+    for index in files.indices {
+      switch route.outcome(of: index) {
+      case .finished(let report): reports.append(report)
+      case .failed(let error): throw error
+      case .working: throw .unfinishedHeader
+      }
+    }
+    phase = .over
+    return bytes.byteCount
+  }
+}
+
+extension ImageReader {
+  /// Plans the results of a gain map, whose header this has read; they have the geometry of its image's results.
+  /// - `imageSize`: The size of the image, as stored.
+  fileprivate mutating func gainMapPlan(
+    _ files: [GainMapFile], imageSize: PixelSize
+  ) throws(PipelineError) -> ImagePlan {
+    guard var header, header.format == .jpeg, header.width <= imageSize.width, header.height <= imageSize.height else {
+      throw PipelineError(.unsupportedImage, "the gain map is no JPEG, or larger than its image")
+    }
+    // Its samples are no colors.
+    (header.profileByteCount, header.conversionByteCount, header.gamut) = (0, 0, .srgb)
+    let stored = PixelSize(width: header.width, height: header.height)
+    let drafts = files.map { file in
+      let orientation = file.plan.orientation
+      let framing = file.plan.framing.ofGainMap(
+        stored.turned(by: orientation), image: imageSize.turned(by: orientation))
+      return Result<PlanDraft, PipelineError>.success(
+        PlanDraft(
+          file.gainMap.configuration, orientation: orientation, framing: framing, isPreview: false, isGainMap: true))
+    }
+    var plan = try decodedPlan(header, drafts)
+    if files.count == 1, case .success(var only) = plan.renditions[0] {
+      try choosePassthrough(&only, header, files[0].gainMap.configuration, nil)
+      plan = ImagePlan(only)
+    }
+    guard plan.workingSetByteCount <= files[0].gainMap.workingSetByteCount else {
+      throw PipelineError(
+        exceeding: "image_memory_limit", limit: files[0].gainMap.workingSetByteCount, value: plan.workingSetByteCount,
+        unit: "bytes of memory for its gain map")
+    }
+    return plan
+  }
+}

@@ -1,0 +1,103 @@
+"""Tests of HDR gain maps over gRPC and on the command line, read with exiftool and Pillow."""
+
+import io
+import json
+import os
+import shutil
+import subprocess
+
+import gain_maps
+import numpy as np
+import pytest
+from PIL import Image
+
+pytestmark = pytest.mark.skipif(shutil.which("exiftool") is None, reason="exiftool is not installed")
+
+
+@pytest.fixture(scope="module")
+def photo() -> bytes:
+    random = np.random.default_rng(31)
+    small = Image.fromarray(random.integers(0, 256, (30, 40, 3), np.uint8))
+    image = gain_maps.jpeg(np.asarray(small.resize((1600, 1200), Image.Resampling.BICUBIC)), quality=92)
+    return gain_maps.ultra_hdr(image, gain_maps.jpeg(gain_maps.gradient(400, 300)))
+
+
+def process(client, image: bytes, **fields):
+    message = client.message
+    configuration = message("ProcessingConfiguration")(compression_quality=0.9, gain_map="GAIN_MAP_KEEP", **fields)
+    request = message("ProcessImageRequest")(image=image, configuration=configuration)
+    parts = list(client.call("ProcessImage", "unary_stream")(request, timeout=60))
+    return b"".join(part.chunk for part in parts), parts[-1].report
+
+
+def expected(width: int, height: int, *steps) -> np.ndarray:
+    """The map of the photo after steps of Pillow, in the size of the result's map."""
+    image = Image.fromarray(gain_maps.gradient(400, 300))
+    for step in steps:
+        image = step(image)
+    return np.asarray(image.resize((width, height), Image.Resampling.LANCZOS), int)
+
+
+@pytest.mark.parametrize("fields, size, steps", [
+    ({"max_width": 800}, (200, 150), []),
+    ({"max_width": 800, "rotation": 90}, (200, 267), [lambda image: image.transpose(Image.Transpose.ROTATE_270)]),
+    ({"max_width": 400, "flip_horizontal": True}, (100, 75), [lambda image: image.transpose(Image.Transpose.FLIP_LEFT_RIGHT)]),
+    ({"max_width": 400, "crop": {"unit": "RECT_UNIT_FRACTIONS", "x": 0.5, "y": 0.25, "width": 0.5, "height": 0.5}},
+     (100, 75), [lambda image: image.crop((200, 75, 400, 225))]),
+    ({"max_width": 300, "max_height": 300, "resize_mode": "RESIZE_MODE_FILL"}, (75, 75),
+     [lambda image: image.crop((50, 0, 350, 300))]),
+])
+def test_a_map_follows_its_image(client, photo, tmp_path, fields, size, steps):
+    data, report = process(client, photo, **fields)
+    file = tmp_path / "result.jpg"
+    file.write_bytes(data)
+    found = gain_maps.exiftool(file, "-XMP-Container:Directory", "-warning")
+    directory = found["Directory"]
+    assert "Warning" not in found
+    assert [item["Item"]["Semantic"] for item in directory] == ["Primary", "GainMap"]
+    gain_map = gain_maps.map_of(file)
+    assert directory[1]["Item"]["Length"] == len(gain_map) == report.gain_map_bytes
+    assert data.endswith(gain_map) and report.output_bytes == len(data)
+    assert gain_maps.MAP_XMP in gain_map and gain_maps.MAP_ISO in gain_map
+    assert not report.warning_details
+    pixels = Image.open(io.BytesIO(gain_map))
+    assert pixels.mode == "L" and pixels.size == size
+    assert np.abs(np.asarray(pixels, int) - expected(*size, *steps)).mean() < 1
+    with Image.open(io.BytesIO(data)) as both:
+        assert both.n_frames == 2 and both.mpinfo[0xB002][0]["Size"] == len(data) - len(gain_map)
+
+
+def test_the_image_is_that_without_a_map(client, photo):
+    data, _ = process(client, photo, max_width=800)
+    configuration = client.message("ProcessingConfiguration")(compression_quality=0.9, max_width=800)
+    request = client.message("ProcessImageRequest")(image=photo, configuration=configuration)
+    plain = b"".join(part.chunk for part in client.call("ProcessImage", "unary_stream")(request, timeout=60))
+    assert b"MPF\0" not in plain and len(plain) < len(data)
+    assert np.array_equal(np.asarray(Image.open(io.BytesIO(plain))), np.asarray(Image.open(io.BytesIO(data))))
+
+
+def test_a_result_that_cannot_have_it_warns(client, photo):
+    for fields, cause in [({"preferred_format": "OUTPUT_FORMAT_PNG"}, "format"), ({"filters": [{"name": "sepia", "intensity": 1}]}, "filters")]:
+        data, report = process(client, photo, max_width=100, **fields)
+        assert [(detail.code, detail.parameters["cause"]) for detail in report.warning_details] == [(33, cause)]
+        assert report.gain_map_bytes == 0 and b"MPF\0" not in data
+
+
+def test_chunked_batches_and_the_cache_have_it(client, photo):
+    message = client.message
+    configuration = message("ProcessingConfiguration")(compression_quality=0.9, gain_map="GAIN_MAP_KEEP", max_width=800)
+    requests = [message("BatchProcessRequest")(item_id="a", start=message("BatchItemStart")(configuration=configuration))]
+    requests += [message("BatchProcessRequest")(item_id="a", chunk=photo[at:at + 5000]) for at in range(0, len(photo), 5000)]
+    requests.append(message("BatchProcessRequest")(item_id="a", end=message("BatchItemEnd")()))
+    parts = list(client.call("BatchProcess", "stream_stream")(iter(requests), timeout=60))
+    chunked = b"".join(part.chunk for part in parts)
+    assert chunked == process(client, photo, max_width=800)[0] and parts[-1].report.gain_map_bytes > 0
+
+
+def test_the_command_keeps_it(photo, tmp_path):
+    source = tmp_path / "photo.jpg"
+    source.write_bytes(photo)
+    command = [os.environ["IMAGE_WORKER"], "process", str(source), "--max-width", "400", "--gain-map", "keep", "--json",
+               "--out", str(tmp_path / "small.jpg")]
+    line = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()[0])
+    assert line["gain_map_bytes"] == len(gain_maps.map_of(tmp_path / "small.jpg"))
