@@ -2,7 +2,9 @@ internal import CCodecs
 
 /// A color space by the code points of ITU-T H.273, as in `nclx` of HEIF and cICP of PNG.
 package struct ColorCodes: Sendable, Hashable {
+  /// The code point of the chromaticities of red, green, blue and white.
   package var primaries: UInt16
+  /// The code point of the curve from samples to light.
   package var transfer: UInt16
 
   package init(primaries: UInt16, transfer: UInt16) {

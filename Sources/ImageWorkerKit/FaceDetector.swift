@@ -8,7 +8,9 @@ public enum FaceDetector {
   /// The file that is used unless ``use(path:)`` names another one.
   public static let defaultPath = FaceDetection.defaultPath
 
-  /// Uses the detector in a file: a cascade with Haar features. Call it before the first image is processed.
+  /// Uses the detector in a file: a cascade with Haar features.
+  ///
+  /// Call it before the first image is processed.
   /// - Parameter path: The path of the file.
   /// - Throws: ``ImageProcessingError`` with the path and the reason, if it is no such file.
   public static func use(path: String) throws(ImageProcessingError) {

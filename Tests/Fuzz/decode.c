@@ -142,7 +142,8 @@ static void convert_colors(ccodecs_decoder *decoder, ccodecs_budget *budget, uin
   budget->peak = used;
   ccodecs_conversion *conversion = NULL;
   const ccodecs_color_target target = (seed & 2) != 0 ? CCODECS_TARGET_DISPLAY_P3 : CCODECS_TARGET_SRGB;
-  check(ccodecs_decoder_create_conversion(decoder, source, target, false, &conversion) == CCODECS_OK, "there is memory");
+  check(
+      ccodecs_decoder_create_conversion(decoder, source, target, false, &conversion) == CCODECS_OK, "there is memory");
   if (conversion != NULL) {
     _Alignas(8) uint8_t from[8 * PIXELS] = {seed & 255, seed >> 8 & 255, seed >> 16 & 255};
     uint8_t to[4 * PIXELS];

@@ -17,7 +17,7 @@ package enum SquareFaces {
     }
   }()
 
-  /// Makes this the detector of the process. All tests that find faces use it.
+  /// Makes this the detector of the process, which all tests that find faces use.
   package static func use() { _ = used }
 
   private static let used: Void = {

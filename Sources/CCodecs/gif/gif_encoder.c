@@ -24,10 +24,14 @@
 
 enum { DISPOSAL_KEEP = 1, DISPOSAL_CLEAR = 2, OPAQUE = 128 };
 
+/// The minimum share of pixels that did not change for which these are transparent, as a divisor. A few among others
+/// only interrupt what repeats.
+enum { KEPT_SHARE = 8 };
+
 /// The maximum of a frame's duration in hundredths of a second.
 static const uint32_t most_delay = UINT16_MAX;
 /// The maximum number of bytes of frames that wait for the global palette.
-static const size_t most_waiting = 16 << 10;
+static const size_t most_waiting = 8 << 10;
 /// The global palette serves other frames if its mean squared error for their colors is at most this much, in the units
 /// of ccodecs_palette_mapper_error, or at most twice that for the colors of the first one.
 static const double fine_error = 100;
@@ -321,6 +325,22 @@ static bool needs_clearing(const gif_encoder *e, ccodecs_rectangle part) {
   return false;
 }
 
+/// Returns the number of pixels of a part that did not change.
+static uint64_t count_unchanged(const gif_encoder *e, ccodecs_rectangle part) {
+  const size_t size = e->canvases.pixel_bytes;
+  uint64_t count = 0;
+  for (uint32_t y = part.top; y < part.top + part.height; y++) {
+    const uint8_t *now = pixel_at(e, e->canvases.current, part.left, y);
+    const uint8_t *before = pixel_at(e, e->canvases.previous, part.left, y);
+    uint32_t row = 0;
+    for (size_t x = 0; x < part.width; x++) {
+      row += memcmp(now + x * size, before + x * size, size) == 0 ? 1 : 0;
+    }
+    count += row;
+  }
+  return count;
+}
+
 /// Writes the pending frame and compresses the current one, of which `part` changed.
 static ccodecs_status advance(gif_encoder *e, ccodecs_rectangle part) {
   const ccodecs_rectangle whole = {.width = e->base.options.width, .height = e->base.options.height};
@@ -334,8 +354,11 @@ static ccodecs_status advance(gif_encoder *e, ccodecs_rectangle part) {
   if (status != CCODECS_OK) {
     return status;
   }
-  return is_cleared ? compress_part(e, e->canvases.current, NULL, whole)
-                    : compress_part(e, e->canvases.current, e->canvases.previous, part);
+  if (is_cleared) {
+    return compress_part(e, e->canvases.current, NULL, whole);
+  }
+  const bool is_scattered = count_unchanged(e, part) * KEPT_SHARE < (uint64_t)part.width * part.height;
+  return compress_part(e, e->canvases.current, is_scattered ? NULL : e->canvases.previous, part);
 }
 
 static ccodecs_status begin_frame(ccodecs_encoder *base) {

@@ -179,10 +179,9 @@ bool ccodecs_spooled_bytes_append(ccodecs_spooled_bytes *spooled, const uint8_t 
 /// Ends the bytes, which can then be read. Returns false if the disk is full.
 bool ccodecs_spooled_bytes_end(ccodecs_spooled_bytes *spooled);
 
-/// Sets `bytes` to some bytes at `offset`, valid until the next call, and `count` to their number; 0 at the end. Returns
-/// false if the disk fails.
-bool ccodecs_spooled_bytes_read(
-    ccodecs_spooled_bytes *spooled, uint64_t offset, const uint8_t **bytes, size_t *count);
+/// Sets `bytes` to some bytes at `offset`, valid until the next call, and `count` to their number; 0 at the end.
+/// Returns false if the disk fails.
+bool ccodecs_spooled_bytes_read(ccodecs_spooled_bytes *spooled, uint64_t offset, const uint8_t **bytes, size_t *count);
 
 /// Frees the spool and refunds its budget; NULL is ignored.
 void ccodecs_spooled_bytes_destroy(ccodecs_spooled_bytes *spooled);

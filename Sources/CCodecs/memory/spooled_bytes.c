@@ -20,8 +20,7 @@ uint64_t ccodecs_spooled_bytes_estimate(uint64_t byte_count, const ccodecs_limit
 ccodecs_spooled_bytes *ccodecs_spooled_bytes_create(const ccodecs_limits *limits, ccodecs_budget *budget) {
   ccodecs_spooled_bytes *spooled = ccodecs_allocate(budget, sizeof *spooled);
   if (spooled != NULL) {
-    *spooled =
-        (ccodecs_spooled_bytes){.spool = {.memory_most = max_memory_bytes}, .limits = *limits, .budget = budget};
+    *spooled = (ccodecs_spooled_bytes){.spool = {.memory_most = max_memory_bytes}, .limits = *limits, .budget = budget};
   }
   return spooled;
 }
@@ -36,8 +35,7 @@ bool ccodecs_spooled_bytes_end(ccodecs_spooled_bytes *spooled) {
   return is_written;
 }
 
-bool ccodecs_spooled_bytes_read(
-    ccodecs_spooled_bytes *spooled, uint64_t offset, const uint8_t **bytes, size_t *count) {
+bool ccodecs_spooled_bytes_read(ccodecs_spooled_bytes *spooled, uint64_t offset, const uint8_t **bytes, size_t *count) {
   ccodecs_input window = {0};
   if (offset < spooled->spool.count && !ccodecs_spool_window(&spooled->spool, offset, spooled->spool.count, &window)) {
     spooled->budget->has_machine_failed = true;

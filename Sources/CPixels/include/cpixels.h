@@ -618,8 +618,8 @@ size_t cpixels_faces_workspace(uint32_t width, uint32_t height);
 
 /// Finds the faces of an upright image, whose rows follow each other without a gap.
 ///
-/// `workspace` is aligned to 8 bytes. At most `max_count` faces are stored, the largest first. Returns their number; 0 for
-/// an image that is larger than the maximum.
+/// `workspace` is aligned to 8 bytes. At most `max_count` faces are stored, the largest first. Returns their number; 0
+/// for an image that is larger than the maximum.
 size_t cpixels_faces_find(
     const cpixels_cascade *cascade, const uint8_t *gray, uint32_t width, uint32_t height, void *workspace,
     cpixels_isa isa, cpixels_face *faces, size_t max_count);

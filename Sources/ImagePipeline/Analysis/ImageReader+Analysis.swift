@@ -43,7 +43,7 @@ extension ImageReader {
       let image = rest.extracting(first: byteCount)
       try stored.append(image)
       consumed += byteCount
-      if try analysis.push(image, isLast: false) { return end(analysis, consumed) }
+      if try analysis.push(image, isLast: false) { return try end(analysis, consumed) }
       rest = rest.extracting(droppingFirst: byteCount)
     }
     try stored.append(rest)

@@ -73,7 +73,7 @@ public struct Gravity: Sendable, Hashable, CustomStringConvertible {
   public static let northWest = Gravity(.northWest)
   /// What attracts attention.
   public static let smart = Gravity(.smart)
-  /// The faces that a detector finds; without one as ``smart``. See ``FaceDetector``.
+  /// The faces that ``FaceDetector`` finds; as ``smart`` if there is none.
   public static let faces = Gravity(.faces)
 }
 

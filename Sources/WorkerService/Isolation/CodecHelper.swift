@@ -17,6 +17,7 @@ package enum CodecHelper {
   /// - Parameters:
   ///   - fontDirectory: The directory of fonts with which helpers draw in addition to those of the system.
   ///   - faceDetector: The file with which they find faces; `nil` for the default.
+  /// - Returns: The command and its arguments.
   package static func arguments(fontDirectory: String?, faceDetector: String?) -> [String] {
     [command] + (fontDirectory.map { [fontsArgument + $0] } ?? [])
       + (faceDetector.map { [faceDetectorArgument + $0] } ?? [])
