@@ -9,7 +9,8 @@ import subprocess
 import gain_maps
 import numpy as np
 import pytest
-from PIL import Image
+from conftest import Client, Worker, built_in
+from PIL import Image, MpoImagePlugin
 
 pytestmark = pytest.mark.skipif(shutil.which("exiftool") is None, reason="exiftool is not installed")
 
@@ -63,7 +64,7 @@ def test_a_map_follows_its_image(client, photo, tmp_path, fields, size, steps):
     pixels = Image.open(io.BytesIO(gain_map))
     assert pixels.mode == "L" and pixels.size == size
     assert np.abs(np.asarray(pixels, int) - expected(*size, *steps)).mean() < 1
-    with Image.open(io.BytesIO(data)) as both:
+    with MpoImagePlugin.MpoImageFile(io.BytesIO(data)) as both:
         assert both.n_frames == 2 and both.mpinfo[0xB002][0]["Size"] == len(data) - len(gain_map)
 
 
@@ -77,13 +78,47 @@ def test_the_image_is_that_without_a_map(client, photo):
 
 
 def test_a_result_that_cannot_have_it_warns(client, photo):
-    for fields, cause in [({"preferred_format": "OUTPUT_FORMAT_PNG"}, "format"), ({"filters": [{"name": "sepia", "intensity": 1}]}, "filters")]:
+    sepia = [{"name": "sepia", "intensity": 1}]
+    for fields, cause in [({"preferred_format": "OUTPUT_FORMAT_PNG"}, "format"), ({"filters": sepia}, "filters")]:
         data, report = process(client, photo, max_width=100, **fields)
         assert [(detail.code, detail.parameters["cause"]) for detail in report.warning_details] == [(33, cause)]
         assert report.gain_map_bytes == 0 and b"MPF\0" not in data
 
 
-def test_chunked_batches_and_the_cache_have_it(client, photo):
+@built_in("isolation")
+def test_a_helper_process_returns_the_same_and_a_cache_the_same_again(client, photo):
+    worker = Worker("--isolation", "process")
+    try:
+        isolated = Client(worker)
+        for fields in [{"max_width": 1500}, {"max_width": 800, "rotation": 90}]:
+            data, report = process(client, photo, **fields)
+            for is_cached in [False, True]:
+                other, other_report = process(isolated, photo, **fields)
+                assert other == data and other_report.gain_map_bytes == report.gain_map_bytes > 0
+                assert other_report.cache_hit == is_cached
+    finally:
+        assert worker.stop() == 0, "".join(worker.log)
+
+
+def test_renditions_keep_it_each_on_its_own(client, photo):
+    message = client.message
+    configurations = {"large": {"max_width": 800, "gain_map": "GAIN_MAP_KEEP"}, "plain": {"max_width": 400},
+                      "small": {"max_width": 200, "rotation": 90, "gain_map": "GAIN_MAP_KEEP"}}
+    configuration = message("ProcessingConfiguration")
+    request = message("ProcessImageRequest")(image=photo, renditions=[
+        message("Rendition")(rendition_id=name, configuration=configuration(compression_quality=0.9, **fields))
+        for name, fields in configurations.items()])
+    data, reports = {name: b"" for name in configurations}, {}
+    for part in client.call("ProcessImage", "unary_stream")(request, timeout=60):
+        data[part.rendition_id] += part.chunk
+        if part.HasField("report"):
+            reports[part.rendition_id] = part.report
+    assert [name for name, report in reports.items() if report.gain_map_bytes == 0] == ["plain"]
+    for name, size in {"large": (200, 150), "small": (50, 67)}.items():
+        assert Image.open(io.BytesIO(data[name][-reports[name].gain_map_bytes:])).size == size
+
+
+def test_chunked_batches_have_it(client, photo):
     message = client.message
     configuration = message("ProcessingConfiguration")(compression_quality=0.9, gain_map="GAIN_MAP_KEEP", max_width=800)
     requests = [message("BatchProcessRequest")(item_id="a", start=message("BatchItemStart")(configuration=configuration))]

@@ -203,11 +203,12 @@ struct GainMapTests {
   @Test("are removed with a warning from results that cannot have them")
   func removed() throws {
     let file = try Self.file()
+    let size = try process(Self.image, Self.keeping()).bytes.count
     let cases: [(String, ProcessingConfiguration)] = [
       ("format", Self.keeping { $0.preferredFormat = .png }), ("format", Self.keeping { $0.preferredFormat = .auto }),
       ("filters", Self.keeping { $0.filters = [Filter(name: "sepia", intensity: 1, parameters: [:])] }),
       ("regions", Self.keeping { $0.regions = [Region(area: Crop(x: 0, y: 0, width: 20, height: 20))] }),
-      ("max_bytes", Self.keeping { ($0.compressionQuality, $0.maxBytes) = (0.5, 2500) }),
+      ("max_bytes", Self.keeping { $0.maxBytes = UInt64(size + 300) }),
     ]
     for (cause, configuration) in cases {
       let (bytes, report) = try process(file.bytes, configuration)
@@ -298,16 +299,16 @@ struct GainMapTests {
 
   @Test("need no more memory than planned, in a file or without one", arguments: [SpillDirectory?.none, .system])
   func memory(spill: SpillDirectory?) throws {
-    let (width, height) = (1600, 1200)
+    let (width, height) = (1000, 752)
     let image = try encodedImage(
       noiseSamples(width * height * 3), width: width, height: height, pixelFormat: .rgb8, as: .jpeg)
     let maps = [
-      try Self.map(width: 400, height: 300), try Self.map(width: 1600, height: 1200, format: .rgb8),
-      try Self.map(width: 800, height: 600, isProgressive: true),
+      try Self.map(width: 250, height: 188), try Self.map(width: 1000, height: 752, format: .rgb8),
+      try Self.map(width: 500, height: 376, isProgressive: true),
     ]
     for map in maps {
       let file = GainMapImage(image: image, map: map, styles: [.adobe, .iso])
-      for configuration in [Self.keeping { $0.maxWidth = 1500 }, Self.keeping { $0.maxWidth = 300 }] {
+      for configuration in [Self.keeping { $0.maxWidth = 900 }, Self.keeping { $0.maxWidth = 300 }] {
         let limits = ImageLimits(memory: 64 << 20, spill: spill)
         var reader = ImageReader(limits: limits)
         reader.configurations = [configuration]
@@ -319,7 +320,7 @@ struct GainMapTests {
       }
     }
     let file = GainMapImage(image: image, map: maps[0], styles: [.adobe])
-    let small = ImageLimits(memory: 1_500_000, spill: spill)
+    let small = ImageLimits(memory: 2_300_000, spill: spill)
     let (bytes, report) = try process(file.bytes, Self.keeping { $0.maxWidth = 300 }, limits: small)
     #expect(Self.causes(report) == ["memory"] || GainMapImage.parts(of: bytes) != nil)
   }

@@ -13,7 +13,7 @@ extension ProcessingConfiguration {
     Field(
       "gain_map", \.gainMap,
       option: OptionText(
-        "gain-map", "policy", "Choose whether a JPEG keeps its HDR gain map: drop, keep. Default: drop.")),
+        "gain-map", "policy", "Choose whether a JPEG keeps its HDR gain map. Default: drop.")),
     Field(
       "metadata", \.metadata,
       option: OptionText("metadata", "policy", "Choose the metadata to keep. Default: strip.")),
