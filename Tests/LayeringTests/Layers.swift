@@ -131,7 +131,9 @@ let wireModules: Set<String> = ["WorkerProtocol", "SwiftProtobuf", "GRPCProtobuf
 let boundedNumbers: [String: Set<String>] = [
   "ImageWorkerClient/ImageResult.swift": ["timings"],
   "ImageWorkerClient/ImageWorkerError+Status.swift": ["retryInfo"],
-  "WorkerService/Wire/Wire+Cache.swift": ["estimatedBytes", "inputBytes", "outputBytes", "peakMemoryBytes"],
+  "WorkerService/Wire/Wire+Cache.swift": [
+    "estimatedBytes", "gainMapBytes", "inputBytes", "outputBytes", "peakMemoryBytes",
+  ],
   // Bits, of which none counts as a number.
   "WorkerService/Wire/Wire+Facts.swift": ["perceptualHash", "differenceHash"],
   "WorkerService/Wire/Wire+Isolation.swift": ["timings"],
@@ -143,7 +145,7 @@ let boundedNumbers: [String: Set<String>] = [
   // Not waited for beyond the timeout.
   "WorkerTelemetry/Export/OTLPRetry.swift": ["retryInfo"],
   "WorkerTelemetry/Telemetry+Pipelines.swift": ["rejectedSpans", "rejectedDataPoints", "rejectedLogRecords"],
-  "image-worker/Batch/RemoteImage.swift": ["inputBytes", "peakMemoryBytes"],
+  "image-worker/Batch/RemoteImage.swift": ["gainMapBytes", "inputBytes", "peakMemoryBytes"],
 ]
 
 /// The folders of CCodecs that every other folder may include.

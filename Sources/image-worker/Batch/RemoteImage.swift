@@ -121,7 +121,7 @@ extension ResultLine {
     crop = report.hasCrop ? PixelRect(report.crop) : nil
     hiddenRegions = report.hiddenRegions.isEmpty ? nil : report.hiddenRegions.compactMap { PixelRect($0) }
     faces = report.faces.isEmpty ? nil : report.faces.compactMap { PixelRect($0) }
-    gainMapBytes = report.gainMapBytes == 0 ? nil : report.gainMapBytes
+    gainMapBytes = report.gainMapBytes == 0 ? nil : min(report.gainMapBytes, UInt64(result.data.count))
     facts = report.hasFacts ? FactsLine(ImageFacts(report.facts)) : nil
     peakMemoryBytes = report.peakMemoryBytes
     let times = result.stageTimes
