@@ -188,8 +188,8 @@ static uint32_t distinct_colors(const image *m, ccodecs_palette_transparency tra
   return count;
 }
 
-/// Replaces another palette of a mapper, and checks the error of the new one.
-static void check_error(const ccodecs_palette_histogram *histogram, const ccodecs_palette *palette, uint32_t width) {
+/// Replaces another palette of a mapper, and checks the error of the new one, and of the other one with more colors.
+static void check_error(ccodecs_palette_histogram *histogram, const ccodecs_palette *palette, uint32_t width) {
   ccodecs_budget budget = {.limit = SIZE_MAX};
   const ccodecs_palette other = {.count = 1, .transparent = -1, .colors = {{1, 2, 3, 255}}};
   ccodecs_palette_mapper *mapper;
@@ -202,6 +202,14 @@ static void check_error(const ccodecs_palette_histogram *histogram, const ccodec
   const double error = ccodecs_palette_mapper_error(mapper, histogram);
   expect(error >= 0 && before >= 0 && (!palette->is_exact || error == 0), "an exact palette has no error");
   digest_bytes(&error, sizeof error);
+  ccodecs_palette grown = other;
+  const uint32_t most = 2 + below(255);
+  const ccodecs_status status = ccodecs_palette_extend(histogram, most, 100, &grown);
+  expect(status == CCODECS_OK || status == CCODECS_NO_MEMORY, "a palette can have more colors");
+  expect(grown.count <= most && memcmp(grown.colors[0], other.colors[0], 4) == 0, "earlier colors stay");
+  ccodecs_palette_mapper_set(mapper, &grown);
+  expect(ccodecs_palette_mapper_error(mapper, histogram) <= before, "more colors have no larger error");
+  digest_bytes(&grown, sizeof grown);
   ccodecs_palette_mapper_destroy(mapper);
 }
 

@@ -31,7 +31,7 @@ enum { KEPT_SHARE = 8 };
 /// The maximum of a frame's duration in hundredths of a second.
 static const uint32_t most_delay = UINT16_MAX;
 /// The maximum number of bytes of frames that wait for the global palette.
-static const size_t most_waiting = 8 << 10;
+static const size_t most_waiting = 6 << 10;
 /// The global palette serves other frames if its mean squared error for their colors is at most this much, in the units
 /// of ccodecs_palette_mapper_error, or at most twice that for the colors of the first one.
 static const double fine_error = 100;
