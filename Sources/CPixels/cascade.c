@@ -172,6 +172,9 @@ static bool is_whole(double number, double least, double most) {
 
 static uint32_t read_side(parser *parser, const char *text, const char *end) {
   const double side = read_single(parser, text, end);
+  if (parser->features.count > 0) { // which were compared with the sides that they follow
+    fail(parser, "its window follows its features");
+  }
   if (!is_whole(side, MIN_WINDOW_SIDE, MAX_WINDOW_SIDE)) {
     fail(parser, "the sides of its window are not 8 to 64");
     return 0;

@@ -208,8 +208,13 @@ static void note_hit(search *search, uint32_t x, uint32_t y) {
       return;
     }
   }
-  if (search->group_count < MAX_GROUPS) {
-    search->groups[search->group_count++] = hit;
+  // Larger windows are judged last; the smallest group of one window makes room for them.
+  group *room = search->group_count < MAX_GROUPS ? search->groups + search->group_count++ : NULL;
+  for (uint32_t i = 0; room == NULL && i < MAX_GROUPS; i++) {
+    room = search->groups[i].count == 1 && search->groups[i].width < hit.width ? search->groups + i : NULL;
+  }
+  if (room != NULL) {
+    *room = hit;
   }
 }
 
@@ -290,12 +295,24 @@ static int compare(const void *a, const void *b) {
 static size_t faces_of(search *search, cpixels_face *faces, size_t max_count) {
   merge_alike(search);
   size_t count = 0;
-  for (uint32_t i = 0; i < search->group_count && count < max_count; i++) {
+  for (uint32_t i = 0; i < search->group_count; i++) {
     const group *group = &search->groups[i];
-    if (group->count >= MIN_HITS && !is_hidden(search, i)) {
-      const float total = (float)UNITS * (float)group->count;
-      faces[count++] = (cpixels_face){
-          (float)group->x / total, (float)group->y / total, (float)group->width / total, (float)group->height / total};
+    if (group->count < MIN_HITS || is_hidden(search, i)) {
+      continue;
+    }
+    const float total = (float)UNITS * (float)group->count;
+    const cpixels_face face = {
+        (float)group->x / total, (float)group->y / total, (float)group->width / total, (float)group->height / total};
+    if (count < max_count) {
+      faces[count++] = face;
+      continue;
+    }
+    size_t least = 0;
+    for (size_t k = 1; k < count; k++) {
+      least = compare(&faces[k], &faces[least]) > 0 ? k : least;
+    }
+    if (count > 0 && compare(&face, &faces[least]) < 0) {
+      faces[least] = face;
     }
   }
   qsort(faces, count, sizeof *faces, compare);

@@ -39,6 +39,9 @@ package enum PixelFormat: Sendable, Hashable, CaseIterable {
   /// Whether pixels have an alpha sample.
   package var hasAlpha: Bool { self == .rgba8 || self == .rgba16 || self == .premultipliedRGBA16 }
 
+  /// Whether pixels have no color.
+  package var isGray: Bool { self == .gray8 || self == .gray16 }
+
   /// Whether samples have 16 bits.
   package var is16Bit: Bool {
     switch self {

@@ -12,8 +12,9 @@ private let initialFileByteCount = UInt64(CSANDBOX_FILE_BYTES)
 package final class HelperProcess: @unchecked Sendable {
   /// The interval in milliseconds at which a helper that does not answer is checked.
   private static let checkInterval: Int32 = 250
-  /// The maximum number of temporary files for one image; decoders need at most one for each component and its data.
-  private static let maxFileCount = 16
+  /// The maximum number of temporary files for one image: decoders need at most one for each component and its data, and
+  /// each of up to 16 results with a gain map needs two.
+  private static let maxFileCount = 48
 
   /// The process id.
   package let processID: Int32

@@ -297,5 +297,9 @@ def test_an_animation_of_equal_frames_keeps_its_duration(client, format):
         assert report.output.frame_count == 1 and report.output.duration.ToMilliseconds() == 180
         marks = {PNG: b"acTL", WEBP: b"ANMF", GIF: b"\x21\xf9\x04"}
         assert data.count(marks[format]) == 1
-        with Image.open(io.BytesIO(data)) as result:
-            assert format == PNG or result.info["duration"] == 180
+        if format == WEBP:  # of which Pillow ignores the duration of a single frame
+            at = data.index(b"ANMF") + 20
+            assert int.from_bytes(data[at:at + 3], "little") == 180
+        elif format == GIF:
+            with Image.open(io.BytesIO(data)) as result:
+                assert result.info["duration"] == 180

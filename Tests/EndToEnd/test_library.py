@@ -24,7 +24,7 @@ PRODUCT = {
     "CInstructions", "CText", "Tracing", "Instrumentation", "ServiceContextModule"}
 SYSTEM = ["libjpeg", "libwebp", "zlib", "lcms2", "libisal"]
 OPTIONAL = {
-    "tiff": ["libtiff-4"], "heic": ["libheif", "dav1d"],
+    "tiff": ["libtiff-4"], "heic": ["libheif", "dav1d", "aom"],
     "text": ["pango", "cairo", "harfbuzz", "fontconfig", "gobject-2.0"]}
 
 

@@ -176,14 +176,16 @@ struct AnimationTests {
     let durations = frames.map { _ in 4 }
     let (bytes, _) = try encodedAnimation(
       frames, durations: durations, width: width, height: height, as: .webp, quality: quality)
-    let found = try Pixels.decode(bytes, frames: (0, 0)).frameBytes
+    let pixels = try Pixels.decode(bytes, frames: (0, 0))
+    let found = pixels.frameBytes
     try #require(found.count == frames.count)
     for (ours, theirs) in zip(found, frames) {
       let sum = zip(ours, theirs).reduce(0) { $0 + abs(Int($1.0) - Int($1.1)) }
       // The tolerance is 3 and 10, and the encoder adds its own errors.
       #expect(Double(sum) / Double(ours.count) < 8)
     }
-    #expect(quality == 90 || flags(bytes).contains(0))
+    let isPart = pixels.frames.contains { $0.width * $0.height < width * height }
+    #expect(quality == 90 || flags(bytes).contains(0) || isPart)
   }
 
   @Test("an encoder without frames in its options refuses a second one")

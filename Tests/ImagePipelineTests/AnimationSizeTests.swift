@@ -141,7 +141,9 @@ struct AnimationSizeTests {
     let larger = try process(small, configuration)
     configuration.neverLarger = true
     let (bytes, report) = try process(small, configuration)
-    #expect(larger.bytes.count > small.count && bytes.count <= small.count)
+    // A GIF's palette is not changed by coding it again.
+    #expect(format == .gif || larger.bytes.count > small.count)
+    #expect(bytes.count <= small.count)
     #expect(report.output.frameCount == 6)
     #expect(report.warnings.contains { $0.code == .qualityReduced } == (format == .webp))
   }

@@ -164,6 +164,30 @@ struct BitDepthTests {
     }
   }
 
+  @Test("a white region has the reference white of PQ, and is white in sRGB")
+  func region() throws {
+    let image = Container.png(try Self.slope(), adding: [("cICP", [9, 16, 0, 1])])
+    var configuration = Self.configuration(space: .keep)
+    configuration.regions = [
+      Region(area: Crop(unit: .fractions, width: 0.5, height: 1), color: Color(red: 255, green: 255, blue: 255))
+    ]
+    let kept = try Pixels.decode(try process(image, configuration).bytes)
+    #expect(abs(Double(kept.sample(x: 1, y: 1)) / 65535 - 0.5807) < 0.01)
+    configuration.colorSpace = nil
+    let shown = try Pixels.decode(try process(image, configuration).bytes)
+    #expect(shown.sample(x: 1, y: 1) >= 254 * 257)
+  }
+
+  @Test("gray PQ becomes sRGB where it is padded")
+  func grayHDR() throws {
+    let image = Container.png(try Self.slope(.gray16), adding: [("cICP", [9, 16, 0, 1])])
+    #expect(try process(image, Self.configuration(space: .keep)).report.output.gamut == "hdr")
+    var configuration = Self.configuration(maxWidth: 60, space: .keep)
+    (configuration.maxHeight, configuration.pad) = (60, true)
+    let report = try process(image, configuration).report
+    #expect(report.output.gamut == "srgb" && report.warnings.map(\.code).contains(.colorSpaceChanged))
+  }
+
   @Test("what works with 8 bits makes the result one of 8, and says so")
   func obstacles() throws {
     let image = try Self.slope()

@@ -15,11 +15,11 @@ struct DefaultImageTests {
     func rows(_ pixels: [UInt8]) -> [UInt8] { [0] + pixels.prefix(6) + [0] + pixels.suffix(6) }
     let still = Container.png(width: 2, height: 2, bitDepth: 8, colorType: 2, rows: rows(gray))
     let counted = Container.png(still, adding: [("acTL", number(frames.count) + number(3))])
-    let chunks: [(type: String, body: [UInt8])] = frames.enumerated().flatMap { index, pixels in
-      [
-        ("fcTL", number(2 * index) + number(2) + number(2) + number(0) + number(0) + [0, 7, 0, 100, 0, 0]),
-        ("fdAT", number(2 * index + 1) + Container.stored(rows(pixels))),
-      ]
+    var chunks: [(type: String, body: [UInt8])] = []
+    for (index, pixels) in frames.enumerated() {
+      let control: [[UInt8]] = [number(2 * index), number(2), number(2), number(0), number(0), [0, 7, 0, 100, 0, 0]]
+      chunks.append(("fcTL", control.flatMap(\.self)))
+      chunks.append(("fdAT", number(2 * index + 1) + Container.stored(rows(pixels))))
     }
     return Container.png(counted, appending: chunks)
   }
@@ -54,13 +54,26 @@ struct DefaultImageTests {
   func stillFormat() throws {
     let bytes = Self.apng([Self.red])
     for (configuration, expected) in [
-      (ProcessingConfiguration(preferredFormat: .jpeg), 90),
+      (ProcessingConfiguration(preferredFormat: .jpeg), 90.0),
       (ProcessingConfiguration(preferredFormat: .jpeg, maxFrames: 0), 200),
       (ProcessingConfiguration(preferredFormat: .jpeg, frameIndex: FrameIndex(0)), 200),
     ] {
-      let pixels = try Pixels.decode(process(bytes, configuration).bytes, returnsRGB: true)
-      #expect(abs(Int(pixels.planes[0][0]) - expected) < 6)
+      let pixels = try Pixels.decode(process(bytes, configuration).bytes)
+      #expect(abs(pixels.color(x: 0, y: 0)[0] - expected) < 6)
     }
+  }
+
+  @Test("a search of the pixels is refused for frames, as it sees the default image")
+  func search() throws {
+    let bytes = Self.apng([Self.red, Self.blue])
+    for (configuration, field) in [
+      (ProcessingConfiguration(preferredFormat: .jpeg, maxFrames: 0, trim: Trim()), "max_frames"),
+      (ProcessingConfiguration(preferredFormat: .jpeg, frameIndex: FrameIndex(0), trim: Trim()), "frame_index"),
+    ] {
+      let error = #expect(throws: PipelineError.self) { try process(bytes, configuration) }
+      #expect(error?.code == .unservedField && error?.field == field)
+    }
+    _ = try process(bytes, ProcessingConfiguration(preferredFormat: .jpeg, trim: Trim()))
   }
 
   @Test("renditions of the default image and of a frame are refused")

@@ -297,6 +297,18 @@ struct GainMapTests {
     }
   }
 
+  @Test("need no more memory than planned in many renditions")
+  func manyRenditions() throws {
+    let file = try Self.file()
+    let configurations = (20..<36).map { width in Self.keeping { $0.maxWidth = width } }
+    let (plan, results) = try process(file.bytes, configurations)
+    for result in results {
+      let result = try result.get()
+      #expect(GainMapImage.parts(of: result.bytes) != nil)
+      #expect(result.report.peakMemoryByteCount <= plan.workingSetByteCount)
+    }
+  }
+
   @Test("need no more memory than planned, in a file or without one", arguments: [SpillDirectory?.none, .system])
   func memory(spill: SpillDirectory?) throws {
     let (width, height) = (1000, 752)

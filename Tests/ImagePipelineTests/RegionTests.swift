@@ -170,7 +170,7 @@ struct RegionTests {
   func color() throws {
     let samples = Self.samples(.rgb8)
     let file = try Self.image(samples, .rgb8)
-    for shape in Region.Shape.allCases {
+    for shape in [Region.Shape.rectangle, .ellipse] {
       var configuration = Self.configuration(.fill, shape) { $0.preferredFormat = .png }
       configuration.regions?[0].color = Color(red: 10, green: 200, blue: 30)
       let result = try Grid(decoding: process(file, configuration).bytes)

@@ -127,7 +127,9 @@ struct PresetFileTests {
     case .enum: schema.choices(of: field.typeName)[0].name
     case .bool: "true"
     default:
-      ["rotation": "90", "target_similarity": "60", "palette_colors": "2", "accept": "webp"][field.name] ?? "1"
+      [
+        "rotation": "90", "target_similarity": "60", "palette_colors": "2", "bit_depth": "8", "accept": "webp",
+      ][field.name] ?? "1"
     }
   }
 

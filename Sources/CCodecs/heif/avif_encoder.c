@@ -15,6 +15,7 @@ static const size_t library_bytes = (size_t)16 << 20;
 /// The same for samples of 10 bits.
 static const size_t deep_library_bytes_per_pixel = 96;
 enum {
+  BORDER = 88,   ///< Columns and rows around a frame that the AV1 encoder keeps in addition, as measured.
   MAX_SPEED = 9, ///< The highest speed of the AV1 encoder; 0 is the lowest.
   DEPTH = 10,    ///< Bits per sample of files of samples of 16 bits.
 };
@@ -172,13 +173,13 @@ static void destroy(ccodecs_encoder *base) {
 static uint64_t library_charge(const ccodecs_encode_options *options) {
   // libheif copies a profile to the image and to the file.
   return library_bytes + 2 * options->metadata.icc_count +
-         (uint64_t)options->width * options->height *
+         ((uint64_t)options->width + BORDER) * ((uint64_t)options->height + BORDER) *
              (ccodecs_encoder_is_deep(options) ? deep_library_bytes_per_pixel : library_bytes_per_pixel);
 }
 
 uint64_t ccodecs_avif_encoder_estimate(const ccodecs_encode_options *options) {
-  // The whole compressed result is buffered, at most about two bytes per pixel, in boxes of some kilobytes.
-  return sizeof(avif_encoder) + library_charge(options) + (uint64_t)options->width * options->height * 2 + 16384;
+  // The whole compressed result is buffered, in boxes of some kilobytes.
+  return sizeof(avif_encoder) + library_charge(options) + ccodecs_encoder_max_lossy_bytes(options) + 16384;
 }
 
 static bool begin(avif_encoder *e) {

@@ -289,6 +289,12 @@ uint64_t ccodecs_png_encoder_max_bytes(const ccodecs_encode_options *options) {
   return ccodecs_encoder_max_stored_bytes(options, is_indexed ? 1 : ccodecs_encoder_pixel_bytes(options));
 }
 
+/// Returns an upper bound of the bytes for output of 16 rows that do not compress, whose block grows by half.
+static uint64_t max_waiting_bytes(uint64_t row) {
+  const uint64_t bytes = 16 * row;
+  return bytes <= CHUNK_BYTES ? 0 : bytes * 5 / 2;
+}
+
 uint64_t ccodecs_png_encoder_estimate(const ccodecs_encode_options *options) {
   const uint64_t row = (uint64_t)options->width * ccodecs_encoder_pixel_bytes(options) + 16;
   const uint64_t compressor =
@@ -296,7 +302,7 @@ uint64_t ccodecs_png_encoder_estimate(const ccodecs_encode_options *options) {
           ? zlib_bytes
           : sizeof(struct isal_zstream) + level_bytes[isal_level(options->png.compression_level)];
   return sizeof(png_encoder) + compressor + ccodecs_png_metadata_estimate(&options->metadata) +
-         (2 + PNG_FILTER_COUNT) * row + 4 * CHUNK_BYTES +
+         (2 + PNG_FILTER_COUNT) * row + 4 * CHUNK_BYTES + max_waiting_bytes(row) +
          (options->has_frames ? ccodecs_png_animation_estimate(options) : ccodecs_png_buffered_estimate(options));
 }
 

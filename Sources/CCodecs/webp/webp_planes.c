@@ -35,6 +35,7 @@ static ccodecs_status convert(webp_encoder *e, const uint8_t *rows, size_t row_s
   strip.width = image->width;
   strip.height = (int)row_count;
   if (!WebPPictureImportRGB(&strip, rows, (int)row_stride)) {
+    WebPPictureFree(&strip); // some of its planes may be allocated
     return CCODECS_NO_MEMORY;
   }
   const size_t width = (size_t)image->width;

@@ -45,7 +45,7 @@ package struct GainMapContainer {
   /// Returns the beginning of the JPEG with its map.
   /// - Parameters:
   ///   - marker: The segment with which the image declared a map of ISO 21496-1; empty without one.
-  ///   - metadata: What the map's header says about it.
+  ///   - metadata: The description of the map in its header.
   ///   - byteCount: The size of the JPEG without a map.
   ///   - mapByteCount: The size of the map.
   /// - Returns: The bytes; `nil` if the XMP of the image leaves no room for the directory.

@@ -38,7 +38,13 @@ package struct GainMapSearch: Sendable {
   }
 
   /// The segment with which the file declares a gain map of ISO 21496-1; empty without one.
-  package var marker: [UInt8] { segments.segments.first { $0.kind == .iso }?.bytes ?? [] }
+  ///
+  /// It has two versions and nothing else: more would be metadata that nobody asked to keep.
+  package var marker: [UInt8] {
+    let versionByteCount = 4
+    let segment = segments.segments.first { $0.kind == .iso }
+    return segment.flatMap { $0.body.count == $0.kind.name.count + versionByteCount ? $0.bytes : nil } ?? []
+  }
 
   /// Whether the file itself declares that it has a gain map.
   ///
@@ -55,7 +61,7 @@ package struct GainMapSearch: Sendable {
   }
 }
 
-/// What the header of a gain map says about it.
+/// The description of a gain map in its header.
 package struct GainMapMetadata: Sendable {
   static let adobeNamespace = "http://ns.adobe.com/hdr-gain-map/1.0/"
   private static let appleNamespace = "http://ns.apple.com/HDRGainMap/1.0/"
@@ -73,8 +79,16 @@ package struct GainMapMetadata: Sendable {
   /// Reads the next bytes of the map.
   package mutating func push(_ bytes: RawSpan) { found.push(bytes) }
 
-  /// The segments that a result contains as they are.
-  package var segments: [UInt8] { found.segments.flatMap(\.bytes) }
+  /// The segments that a result contains as they are; XMP only if it describes a gain map.
+  package var segments: [UInt8] {
+    let kept = found.segments.filter { segment in
+      switch segment.kind {
+      case .xmp: [Self.adobeNamespace, Self.appleNamespace].contains { segment.bytes.contains(text: $0) }
+      case .jfif, .exif, .iso, .multiPicture, .profile: true
+      }
+    }
+    return kept.flatMap(\.bytes)
+  }
 
   /// Whether the image is described as a gain map.
   package var isGainMap: Bool { hasISO || isAdobe || xmp.contains { $0.bytes.contains(text: Self.appleNamespace) } }

@@ -27,27 +27,22 @@ struct JPEGSegments {
       }
     }
 
+    private static let names: [Kind: [UInt8]] = [
+      .jfif: "JFIF", .exif: "Exif", .xmp: "http://ns.adobe.com/xap/1.0/", .iso: "urn:iso:std:iso:ts:21496:-1",
+      .multiPicture: "MPF", .profile: "ICC_PROFILE",
+    ].mapValues { Array($0.utf8) + [0] }
+
     /// The name, with the zero that ends it.
-    var name: [UInt8] {
-      let text =
-        switch self {
-        case .jfif: "JFIF"
-        case .exif: "Exif"
-        case .xmp: "http://ns.adobe.com/xap/1.0/"
-        case .iso: "urn:iso:std:iso:ts:21496:-1"
-        case .multiPicture: "MPF"
-        case .profile: "ICC_PROFILE"
-        }
-      return Array(text.utf8) + [0]
-    }
+    var name: [UInt8] { Self.names[self] ?? [] }
   }
 
   private enum Step {
     case marker, length, name, body, skipped, done
   }
 
-  /// The maximum size in bytes of all segments that are collected.
+  /// The maximum size in bytes of all segments that are collected, and their maximum number.
   static let maxByteCount = 3 * 65_537
+  private static let maxCount = 64
   private static let maxNameByteCount = Kind.allCases.map(\.name.count).max() ?? 0
 
   private let wanted: Set<Kind>
@@ -124,12 +119,14 @@ struct JPEGSegments {
 
   private mutating func readName() {
     let isWanted = kind.map { wanted.contains($0) } ?? false
-    step = isWanted && byteCount + length + 4 <= Self.maxByteCount ? .body : .skipped
+    let hasRoom = segments.count < Self.maxCount && byteCount + length + 4 <= Self.maxByteCount
+    step = isWanted && hasRoom ? .body : .skipped
     if consumedByteCount == length { endSegment() }
   }
 
   private var kind: Kind? {
-    Kind.allCases.first { pending[1] == $0.marker && pending.dropFirst(4).starts(with: $0.name) }
+    guard (0xE0...0xE2).contains(pending[1]) else { return nil }
+    return Kind.allCases.first { pending[1] == $0.marker && pending.dropFirst(4).starts(with: $0.name) }
   }
 
   private mutating func endSegment() {
@@ -137,6 +134,7 @@ struct JPEGSegments {
       byteCount += pending.count
       segments.append(Segment(kind: kind, offset: start, bytes: pending))
     }
-    (pending, step) = ([], .marker)
+    pending.removeAll(keepingCapacity: true)
+    step = .marker
   }
 }

@@ -86,6 +86,12 @@ struct FaceGravity {
 }
 
 extension PixelRect {
+  /// Whether a window of the same image contains a part of this rectangle.
+  func isPartly(in window: Window) -> Bool {
+    Double(x) < window.x + window.width && Double(y) < window.y + window.height && Double(x + width) > window.x
+      && Double(y + height) > window.y
+  }
+
   /// Whether a window of the same image contains this rectangle, to a pixel.
   func isWhole(in window: Window) -> Bool {
     Double(x) >= window.x - 1 && Double(y) >= window.y - 1 && Double(x + width) <= window.x + window.width + 1

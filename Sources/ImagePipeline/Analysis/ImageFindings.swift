@@ -74,15 +74,19 @@ extension ProcessingConfiguration {
   }
 
   /// Checks that the pixels of an image can be searched.
-  /// - Throws: `unservedField` for frames other than the first, and without a detector for faces.
+  /// - Throws: `unservedField` for frames other than the first image of the file, and without a detector for faces.
   func checkAnalysis(of header: ImageHeader) throws(PipelineError) {
     try checkDetector()
-    guard needsAnalysis, let index = frameIndex?.value else { return }
-    guard header.hasDefaultImage || (index != 0 && header.frameCount != 1) else { return }
+    guard needsAnalysis else { return }
+    let isLater = frameIndex.map { $0.value != 0 } ?? false && header.frameCount != 1
+    // The search sees the default image, which is none of the frames.
+    let skipsDefaultImage = header.hasDefaultImage && (frameIndex != nil || maxFrames ?? 1 != 1)
+    guard isLater || skipsDefaultImage else { return }
+    let field = frameIndex == nil ? "max_frames" : "frame_index"
     throw PipelineError(
       .unservedField,
-      "frame_index is \(index), but trim, gravity SMART and FACES, and regions of FACES are supported for the first frame "
-        + "only; leave one of them unset",
-      field: "frame_index")
+      "\(field) is \(frameIndex?.value ?? maxFrames ?? 1), but trim, gravity SMART and FACES, and regions of FACES are "
+        + "supported for the first image of the file only; leave one of them unset",
+      field: field)
   }
 }

@@ -63,7 +63,7 @@ final class GainMapFile {
     (pieces, byteCount) = ([.spooled(image, offset: 0)], image.byteCount)
     obstacle = work.obstacle
     guard work.reports.indices.contains(place) else { return }
-    try withCodecErrors { () throws(CodecError) in try budget.charge(GainMapRoute.headByteCount) }
+    guard (try? budget.charge(GainMapRoute.headByteCount)) != nil else { return obstacle = .memory }
     let (container, mapHead) = (try Self.head(of: image), try Self.head(of: map))
     let mapBeginning = mapHead.head + work.metadata.segments
     let mapTotal = map.byteCount - UInt64(mapHead.head.count) + UInt64(mapBeginning.count)

@@ -23,7 +23,7 @@ package enum GainMapObstacle: String, Sendable, Hashable {
   init?(_ configuration: ProcessingConfiguration, plan: Plan) {
     if plan.encoder.format != .jpeg || plan.byteLimit?.choice != nil {
       self = .format
-    } else if !plan.hidden.isEmpty {
+    } else if configuration.hidesPixels {
       self = .regions
     } else if plan.hasOverlays {
       self = .overlays

@@ -46,7 +46,7 @@ extension ImageReader {
     guard let search = gainMaps else { return }
     let places = search.places.filter { $0.offset >= position }
     guard !places.isEmpty else { return }
-    var (imageByteCount, mapByteCount) = (UInt64(0), UInt64(0))
+    var (imageByteCount, mapByteCount, headByteCount) = (UInt64(0), UInt64(0), UInt64(0))
     for index in image.renditions.indices {
       guard configurations[index].gainMap == .keep, case .success(var plan) = image.renditions[index] else { continue }
       if let obstacle = GainMapObstacle(configurations[index], plan: plan) {
@@ -56,11 +56,11 @@ extension ImageReader {
         let spooled = try plan.spooledByteCounts(before: places[0], spill: limits.spill)
         imageByteCount += spooled.image
         mapByteCount += spooled.map
+        headByteCount += UInt64(GainMapRoute.headByteCount)
       }
       image.renditions[index] = .success(plan)
     }
     guard mapByteCount > 0 else { return }
-    let headByteCount = UInt64(GainMapRoute.headByteCount)
     let spooledByteCount =
       imageByteCount + mapByteCount + headByteCount + UInt64(search.byteCount + GainMapMetadata.maxByteCount)
     let map =

@@ -19,7 +19,7 @@ struct GainMapWork: ~Copyable {
   private let budget: ImageBudget
   private let cancellation: Cancellation
   private let tracing: TraceTarget
-  /// What the map says about itself.
+  /// The description of the map in its header.
   private(set) var metadata = GainMapMetadata()
   /// The reports of the map for each of the files; empty without a usable map.
   private(set) var reports: [ProcessingReport] = []
@@ -115,7 +115,9 @@ struct GainMapWork: ~Copyable {
     if position + UInt64(count) == place.offset, count < bytes.byteCount || !isLast {
       places.removeFirst()
       metadata = GainMapMetadata()
-      phase = .header(ImageReader(limits: limits, budget: budget))
+      var reader = ImageReader(limits: limits, budget: budget)
+      reader.isGainMap = true
+      phase = .header(reader)
       end = place.offset + place.byteCount
     } else if isLast {
       if isDeclared { obstacle = .damage }
@@ -133,6 +135,7 @@ struct GainMapWork: ~Copyable {
     var reader = reader
     let pushed: (isComplete: Bool, consumedByteCount: Int)
     do throws(PipelineError) { pushed = try reader.push(bytes, isLast: isLast) } catch {
+      _ = try GainMapObstacle(error)
       // It need not be a map.
       guard !isDeclared && !metadata.isGainMap else { throw error }
       phase = .seeking

@@ -69,8 +69,9 @@ struct ColorPlan: Sendable, Hashable {
   ) -> Bool {
     switch header.gamut {
     case .srgb, .taggedSRGB, .displayP3: true
-    // 8 bits are too few for these curves.
-    case .hdr: isDeep && header.colorCodes?.isCommon ?? false
+    // 8 bits are too few for these curves, and their profile for gray cannot convert the colors of pads and regions.
+    case .hdr:
+      isDeep && header.colorCodes?.isCommon ?? false && !(header.colorSpace == .gray && changesPixels)
     // A profile is for gray, RGB or CMYK, and results are not CMYK.
     case .other:
       switch header.colorSpace {
@@ -87,8 +88,8 @@ struct ColorPlan: Sendable, Hashable {
   func profile(ofImage image: [UInt8], format: PixelFormat) -> [UInt8] {
     switch gamut {
     case .srgb, .hdr: []
-    case .taggedSRGB: format.channelCount == 1 ? [] : ColorTarget.srgb.compactProfile
-    case .displayP3: format.channelCount == 1 ? [] : ColorTarget.displayP3.compactProfile
+    case .taggedSRGB: format.isGray ? [] : ColorTarget.srgb.compactProfile
+    case .displayP3: format.isGray ? [] : ColorTarget.displayP3.compactProfile
     case .other: image
     }
   }

@@ -1,6 +1,6 @@
 internal import ImageCodecs
 
-/// What keeps a result from having more than 8 bits per sample.
+/// The reason why a result has no more than 8 bits per sample.
 package enum DepthObstacle: String, Sendable, Hashable {
   /// Filters and `sharpen_reduced` compute with 8 bits.
   case filters
@@ -20,7 +20,7 @@ package enum DepthObstacle: String, Sendable, Hashable {
 struct DepthPlan: Sendable, Hashable {
   /// Whether rows have 16 bits up to the encoder.
   let isDeep: Bool
-  /// What keeps the result from the bits that were asked for; `nil` if it has them, or the image has no more than 8.
+  /// The reason why the result lacks the bits that were asked for; `nil` if it has them, or the image has no more than 8.
   let obstacle: DepthObstacle?
 
   /// - `formats`: the formats that the result can have.

@@ -76,7 +76,7 @@ package struct ImageInfo: Sendable, Hashable {
     tensor = TensorInfo(plan)
     let format = plan.encoder.pixelFormat
     bitDepth = tensor.map { 8 * $0.element.byteCount } ?? plan.encoder.storedBitDepth
-    let isGray = tensor.map { $0.channels == .gray } ?? (format.channelCount == 1 && format != .ycc8)
+    let isGray = tensor.map { $0.channels == .gray } ?? format.isGray
     colorSpace = (isGray ? ImageHeader.ColorSpace.gray : .rgb).rawValue
     gamut = plan.color.gamut.name
     (frameCount, duration, playCount) = (plan.frames.isAnimation ? 0 : 1, nil, nil)

@@ -114,8 +114,9 @@ struct PlanDraft {
     var framing = try Framing(shown: shown, configuration: framed)
     let faces = configuration.findsFaces ? findings?.faces[orientation] : nil
     let part = try framed.crop?.window(in: shown) ?? Window(shown)
+    let shownFaces = (faces ?? []).filter { $0.isPartly(in: part) }
     let gravity = FaceGravity(
-      framed.choosesByFaces ? faces ?? [] : [], margin: configuration.minFaceMargin ?? FaceGravity.defaultMargin,
+      framed.choosesByFaces ? shownFaces : [], margin: configuration.minFaceMargin ?? FaceGravity.defaultMargin,
       window: framing.window, part: part)
     let salient =
       framed.choosesBySaliency
@@ -128,17 +129,18 @@ struct PlanDraft {
     self.init(configuration, orientation: orientation, framing: framing, isPreview: false, faces: faces)
     crop = found
     if isAllBorder { warnings.append(.ignoredTrim) }
-    if let faces { warnFaces(faces, keptBy: gravity == nil ? nil : framing.window) }
+    if let faces { warnFaces(faces, shown: shownFaces, keptBy: gravity == nil ? nil : framing.window) }
   }
 
   /// Adds warnings about the faces that were found.
+  /// - `shown`: Those in the part that `crop` and `trim` leave.
   /// - `window`: The window that they have chosen; `nil` if they have chosen none.
-  private mutating func warnFaces(_ faces: [PixelRect], keptBy window: Window?) {
+  private mutating func warnFaces(_ faces: [PixelRect], shown: [PixelRect], keptBy window: Window?) {
     if configuration.choosesByFaces, window == nil { warnings.append(.missingFaces(field: "gravity")) }
     if configuration.hidesFaces, faces.isEmpty { warnings.append(.missingFaces(field: "regions")) }
     guard let window else { return }
-    let kept = faces.count { $0.isWhole(in: window) }
-    if kept < faces.count { warnings.append(.cutFaces(faces.count, kept: kept)) }
+    let kept = shown.count { $0.isWhole(in: window) }
+    if kept < shown.count { warnings.append(.cutFaces(shown.count, kept: kept)) }
   }
 
   /// Returns the orientation of the stored image, including the requested rotation and flips.

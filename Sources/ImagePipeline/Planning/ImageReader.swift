@@ -47,6 +47,8 @@ package struct ImageReader: ~Copyable {
   package var auxiliary = AuxiliaryImages()
   // The search for a gain map; `nil` if no result keeps one.
   var gainMaps: GainMapSearch?
+  /// Whether the image is a gain map, which is a JPEG.
+  var isGainMap = false
   /// The number of bytes that were consumed.
   private(set) var position: UInt64 = 0
 
@@ -238,9 +240,12 @@ package struct ImageReader: ~Copyable {
     _ configuration: ProcessingConfiguration, maxSide: Int = ImageReader.maxPreviewSide
   ) throws(PipelineError) -> ImagePlan {
     var configuration = configuration
+    guard let header else { throw .unfinishedHeader }
+    if header.hasDefaultImage, configuration.maxFrames ?? 1 != 1 {
+      configuration.frameIndex = configuration.frameIndex ?? FrameIndex(0)
+    }
     configuration.maxFrames = nil
     try selectFrames([configuration])
-    guard let header else { throw .unfinishedHeader }
     let draft = try PlanDraft(configuration, of: header, findings)
     return try checked(decodedPlan(header, [.success(draft.preview(of: header, maxSide: maxSide))]))
   }
@@ -333,6 +338,7 @@ package struct ImageReader: ~Copyable {
     guard let format else {
       throw PipelineError(.unknownFormat, "the first bytes match no known image format; send an image file")
     }
+    guard !isGainMap || format == .jpeg else { throw PipelineError(.unsupportedImage, "a gain map is no JPEG") }
     guard format.isDecodable else {
       throw PipelineError(
         .unsupportedImage, "this worker was built without the decoder for \(format.rawValue); send another format")

@@ -149,7 +149,6 @@ package struct Plan: Sendable, Hashable {
     hasOverlays = !(configuration.overlays ?? []).isEmpty
     changesPixels = !filters.isEmpty || framing.isPadded || hasOverlays
     if configuration.hidesFaces, frames.isAnimation { throw Self.movingFaces }
-    hidden = try Self.hiddenAreas(configuration, header: header, orientation, attachments, faces: faces)
     self.faces = faces ?? []
     var colorFormat = header.hasAlpha ? PixelFormat.rgba8 : .rgb8
     // Converting gray with a gray profile yields gray, so no other pixel format is needed.
@@ -162,6 +161,8 @@ package struct Plan: Sendable, Hashable {
       isAnimation: frames.isAnimation)
     color = ColorPlan(
       header, configuration: configuration, format: format, changesPixels: changesPixels, isDeep: depth.isDeep)
+    hidden = try Self.hiddenAreas(
+      configuration, header: header, orientation, attachments, faces: faces, keepsHDR: color.gamut == .hdr)
     let padsInColor = framing.isPadded && !(keepsGray && isGray)
     let needsColor = !filters.isEmpty || padsInColor || !Self.drawsOnPlanes(configuration.overlays ?? [], header)
     let isPassed = !needsColor && !mergesPlanes && (color.target == nil || isGray)

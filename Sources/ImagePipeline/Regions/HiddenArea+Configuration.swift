@@ -110,15 +110,18 @@ private struct Margin {
 extension Plan {
   /// Returns the areas of the stored image that a configuration hides, in their order.
   /// - `faces`: The faces of the displayed image; `nil` if they were not searched.
+  /// - `keepsHDR`: Whether the result keeps PQ or HLG.
   static func hiddenAreas(
     _ configuration: ProcessingConfiguration, header: ImageHeader, _ orientation: Orientation,
-    _ attachments: ImageAttachments, faces: [PixelRect]?
+    _ attachments: ImageAttachments, faces: [PixelRect]?, keepsHDR: Bool
   ) throws(PipelineError) -> [HiddenArea] {
     var areas: [HiddenArea] = []
     for (index, region) in (configuration.regions ?? []).enumerated() {
       // Areas are filled before colors are converted.
       let color =
-        header.profileByteCount > 0 ? attachments.converted(region.color, to: attachments.profile) : region.color
+        keepsHDR
+        ? attachments.brightened(region.color)
+        : header.profileByteCount > 0 ? attachments.converted(region.color, to: attachments.profile) : region.color
       for region in try region.resolved(faces) {
         areas.append(try region.hiddenArea(index: index, of: header, orientation, color: color))
       }

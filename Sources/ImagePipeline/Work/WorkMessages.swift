@@ -46,6 +46,14 @@ package enum WorkRequest {
         }
       }
 
+      /// Whether a result may contain the gain map of the image; previews have none.
+      package var keepsGainMap: Bool {
+        switch self {
+        case .renditions(let configurations): configurations.contains { $0.gainMap == .keep }
+        case .preview: false
+        }
+      }
+
       /// Whether a result may contain metadata of the image; previews have none.
       var readMetadata: Bool {
         switch self {

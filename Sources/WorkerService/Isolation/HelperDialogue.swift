@@ -24,6 +24,8 @@ struct HelperDialogue {
   private let recordsSpans: Bool
   private var phase = Phase.readingHeader
   private var isPreview = false
+  /// Whether the request keeps gain maps, whose results are spooled.
+  private var keepsGainMap = false
   private var renditions: [RenditionState] = []
   /// The number of the image's bytes that were supplied.
   private var suppliedByteCount: UInt64 = 0
@@ -81,6 +83,7 @@ struct HelperDialogue {
       plan.renditions.count == planning.results.count, plan.workingSetByteCount <= plan.reservedByteCount
     else { return false }
     var side = Int.max
+    keepsGainMap = planning.results.keepsGainMap
     if case .preview(_, let maxSide) = planning.results { (side, isPreview) = (maxSide, true) }
     for (index, rendition) in plan.renditions.enumerated() {
       guard case .success(let result) = rendition else { continue }
@@ -200,7 +203,12 @@ struct HelperDialogue {
       let pixelCount = min(Self.pixelCount(result.input), limits.maxPixels > 0 ? limits.maxPixels : .max)
       return (pixelCount + edges) * Self.bytesPerSpilledPixel
     }.max()
-    guard let most, fileByteCount + byteCount <= most else { return false }
+    // Results with gain maps are spooled: the image, and its map, which is smaller.
+    let spooled = plan.renditions.reduce(UInt64(0)) { sum, rendition in
+      guard case .success(let result) = rendition else { return sum }
+      return sum + 2 * min(maxByteCount(of: result), 1 << 50)
+    }
+    guard let most, fileByteCount + byteCount <= most + (keepsGainMap ? spooled : 0) else { return false }
     fileByteCount += byteCount
     return true
   }
@@ -226,10 +234,10 @@ struct HelperDialogue {
   private func isPlausible(_ error: PipelineError, isCancelled: Bool) -> Bool {
     switch error.code {
     case .invalidField, .emptyImage, .unknownFormat, .unsupportedImage, .corruptImage, .truncatedImage, .limitExceeded,
-      .overloaded, .internalDefect:
+      .unservedField, .overloaded, .internalDefect:
       true
     case .cancelled: isCancelled
-    case .unservedField, .unknownPreset, .uploadStalled, .codecCrashed, .codecStopped: false
+    case .unknownPreset, .uploadStalled, .codecCrashed, .codecStopped: false
     }
   }
 }

@@ -105,6 +105,9 @@ struct ResultOptions: ParsableArguments {
   private var renditionOptions: RenditionListOptions
   @OptionGroup(title: "Presets and renditions")
   private var faceOptions: FaceOptions
+
+  /// Whether a file for finding faces is named.
+  var namesFaceDetector: Bool { faceOptions.faceDetector != nil }
   @OptionGroup
   var overrides: ConfigurationOptions
 

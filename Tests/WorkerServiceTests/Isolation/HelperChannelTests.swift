@@ -171,7 +171,7 @@ struct HelperChannelTests {
         return -1
       }
     }
-    #expect(count == 16)
+    #expect(count == 48)
   }
 
   @Test("the handler that cancels a helper's work ends with the work")
