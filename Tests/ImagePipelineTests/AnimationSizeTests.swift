@@ -138,12 +138,12 @@ struct AnimationSizeTests {
     let size = try process(Self.smooth, Self.configuration(format)).bytes.count
     let small = try process(Self.smooth, Self.configuration(format, maxBytes: size * 4 / 5)).bytes
     var configuration = Self.configuration(format)
+    // A GIF is not larger when it is coded again, but resizing mixes its colors.
+    if format == .gif { configuration.maxWidth = 62 }
     let larger = try process(small, configuration)
     configuration.neverLarger = true
     let (bytes, report) = try process(small, configuration)
-    // A GIF's palette is not changed by coding it again.
-    #expect(format == .gif || larger.bytes.count > small.count)
-    #expect(bytes.count <= small.count)
+    #expect(larger.bytes.count > small.count && bytes.count <= small.count)
     #expect(report.output.frameCount == 6)
     #expect(report.warnings.contains { $0.code == .qualityReduced } == (format == .webp))
   }
