@@ -374,7 +374,7 @@ static void complete(parser *parser) {
   }
 }
 
-/// FNV-1a, to tell files apart. Source: draft-eastlake-fnv.
+/// FNV-1a, to distinguish files. Source: draft-eastlake-fnv.
 static uint64_t identity_of(const char *text, size_t byte_count) {
   uint64_t hash = 0xcbf29ce484222325;
   for (size_t i = 0; i < byte_count; i++) {

@@ -6,7 +6,7 @@ import Testing
 
 @Suite("Cascades")
 struct FaceCascadeTests {
-  /// What is wrong with a text in place of the detector's.
+  /// Replacements that damage the detector's text, and the reasons.
   private static let damages: [(old: String, new: String, reason: String)] = [
     ("HAAR", "LBP", "its features are not of the type HAAR"),
     ("<width>20", "<width>2", "the sides of its window are not 8 to 64"),

@@ -15,7 +15,7 @@ package struct GainMapImage: Sendable {
   package var styles: Set<Style>
   /// Other segments of the image.
   package var segments: [(marker: UInt8, body: [UInt8])] = []
-  /// What is added to the position in the list of images, and to the size in it.
+  /// The amounts added to the position and the size in the list of images.
   package var (offsetError, byteCountError) = (0, 0)
   package var purpose = 0
 

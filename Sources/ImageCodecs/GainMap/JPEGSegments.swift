@@ -11,7 +11,7 @@ struct JPEGSegments {
     var offset: UInt64
     var bytes: [UInt8]
 
-    /// What follows the marker and the length.
+    /// The content, without the marker and the length.
     var body: ArraySlice<UInt8> { bytes.dropFirst(4) }
   }
 

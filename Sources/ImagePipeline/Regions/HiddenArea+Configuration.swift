@@ -11,7 +11,7 @@ extension Region {
   ///   - orientation: The orientation of the stored image, including the requested rotation and flips.
   ///   - color: The color of `fill` in the colors of the image.
   /// - Returns: The area, which has at least one pixel.
-  /// - Throws: `invalidField` for a region beside the image; `internalDefect` for faces, which are areas by now.
+  /// - Throws: `invalidField` for a region outside the image; `internalDefect` for faces, which are areas by now.
   func hiddenArea(
     index: Int, of header: ImageHeader, _ orientation: Orientation, color: Color
   ) throws(PipelineError) -> HiddenArea {

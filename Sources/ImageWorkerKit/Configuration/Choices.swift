@@ -71,7 +71,7 @@ public struct Gravity: Sendable, Hashable, CustomStringConvertible {
   public static let west = Gravity(.west)
   /// The upper left corner.
   public static let northWest = Gravity(.northWest)
-  /// What attracts attention.
+  /// The part that attracts attention.
   public static let smart = Gravity(.smart)
   /// The faces that ``FaceDetector`` finds; as ``smart`` if there is none.
   public static let faces = Gravity(.faces)
