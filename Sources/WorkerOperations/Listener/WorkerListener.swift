@@ -113,6 +113,7 @@ package struct WorkerListener: HTTP2ServerTransport.ListenerFactory {
       let filter = StreamErrorFilter(sent: try pipeline.handler(type: SentFrames.self))
       try pipeline.addHandler(filter, position: position)
       try pipeline.addHandler(SettingsAnnouncer(limits: limits), position: position)
+      try pipeline.addHandler(ConnectionKeeper(connection))
       return connection
     }
   }

@@ -1,4 +1,4 @@
-import Dispatch
+import Foundation
 import GRPCCore
 import GRPCNIOTransportHTTP2Posix
 import Logging
@@ -46,6 +46,25 @@ struct TransportTests {
     for call in calls {
       #expect(call.count == 4 && call[1] == nil)
       #expect(call[0] != nil && call[2] == call[0] && call[3] == call[0])
+    }
+  }
+
+  @Test(
+    "a connection that is set up while the listening socket closes does not end the process",
+    arguments: 0..<MultiThreadedEventLoopGroup.singleton.makeIterator().reduce(0) { count, _ in count + 1 })
+  func lateConnection(free: Int) async throws {
+    try await serveHealth(ConnectionLimits(logger: Logger(label: "test"))) { server in
+      let loops = Array(MultiThreadedEventLoopGroup.singleton.makeIterator())
+      let isClosed = DispatchSemaphore(value: 0)
+      // One of the loops is that of the listening socket. A connection on another one is set up only after the drain.
+      for (index, loop) in loops.enumerated() where index != free { loop.execute { isClosed.wait() } }
+      let connections = try loops.map { _ in try RawConnection.connected(port: server.port) }
+      usleep(200_000)
+      server.drain()
+      usleep(200_000)
+      for _ in 1..<max(loops.count, 1) { isClosed.signal() }
+      usleep(200_000)
+      for connection in connections { _ = close(connection) }
     }
   }
 }

@@ -63,8 +63,9 @@ final class RawConnection {
     }
   }
 
-  init(port: Int) throws {
-    descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+  /// Returns the descriptor of a new connection, on which nothing was sent.
+  static func connected(port: Int) throws -> CInt {
+    let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
     var address = sockaddr_in()
     address.sin_family = sa_family_t(AF_INET)
     address.sin_port = UInt16(port).bigEndian
@@ -74,7 +75,15 @@ final class RawConnection {
         connect(descriptor, $0, socklen_t(MemoryLayout<sockaddr_in>.size))
       }
     }
-    guard status == 0 else { throw Closed() }
+    guard status == 0 else {
+      _ = close(descriptor)
+      throw Closed()
+    }
+    return descriptor
+  }
+
+  init(port: Int) throws {
+    descriptor = try Self.connected(port: port)
     var preface = ByteBuffer(string: "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n")
     preface.write(FrameHeader(length: 0, kind: .settings))
     try send(preface)
