@@ -3,13 +3,15 @@
 import Foundation
 import PackageDescription
 
-/// Image formats that are built in where pkg-config knows their library, or as the option `--traits` says.
+/// Parts of the codecs that are built in where pkg-config knows their library, or as the option `--traits` says.
 ///
 /// A build without any of them: `--disable-default-traits`.
-let formatTraits: [(name: String, library: String, description: String)] = [
+let codecTraits: [(name: String, library: String, description: String)] = [
   ("TIFF", "libtiff-4", "Decode TIFF through libtiff."),
   ("HEIF", "libheif", "Decode HEIC and AVIF, and encode AVIF, through libheif."),
   ("JXL", "libjxl", "Decode and encode JPEG XL through libjxl."),
+  ("LCMS", "lcms2", "Convert the colors of profiles, through littlecms."),
+  ("ISAL", "libisal", "Inflate and deflate PNG through ISA-L, which is faster than zlib."),
 ]
 
 /// The sandbox of `--isolation process`, which is built in where pkg-config knows its library; Linux only.
@@ -44,7 +46,7 @@ func isInstalled(_ library: String) -> Bool {
 /// Whether the headers are where the link in CLibPango leads.
 let hasTextHeaders = FileManager.default.fileExists(atPath: "/usr/include/pango-1.0/pango/pango.h")
 
-let traits = formatTraits + [sandboxTrait, textTrait]
+let traits = codecTraits + [sandboxTrait, textTrait]
 
 func whenBuilt(_ target: String, _ trait: String) -> Target.Dependency {
   .target(name: target, condition: .when(traits: [trait]))
@@ -102,7 +104,7 @@ let strictC: [CSetting] = [
   .enableWarning("extra"),
 ]
 
-let formatDefinitions: [CSetting] = formatTraits.map { .define("CCODECS_\($0.name)", .when(traits: [$0.name])) }
+let codecDefinitions: [CSetting] = codecTraits.map { .define("CCODECS_\($0.name)", .when(traits: [$0.name])) }
 
 /// libheif decodes AV1 with less memory, and encodes 10 bits, where dav1d and libaom, which it loads in any case, can also
 /// be called directly.
@@ -251,11 +253,10 @@ let targets: [Target] = [
   .target(
     name: "CCodecs",
     dependencies: [
-      "CInstructions", "CLibISAL", "CLibJPEG", "CLibLCMS", "CLibWebP", "CLibZ", whenBuilt("CLibTIFF", "TIFF"),
-      whenBuilt("CLibHEIF", "HEIF"),
-      whenBuilt("CLibJXL", "JXL"),
+      "CInstructions", "CLibJPEG", "CLibWebP", "CLibZ", whenBuilt("CLibTIFF", "TIFF"), whenBuilt("CLibHEIF", "HEIF"),
+      whenBuilt("CLibJXL", "JXL"), whenBuilt("CLibLCMS", "LCMS"), whenBuilt("CLibISAL", "ISAL"),
     ],
-    cSettings: strictC + formatDefinitions + av1.settings,
+    cSettings: strictC + codecDefinitions + av1.settings,
     linkerSettings: [.linkedLibrary("m"), .linkedLibrary("jxl", .when(traits: ["JXL"]))] + av1.linking),
   // Embedded C: resize, color and orientation kernels.
   .target(name: "CPixels", dependencies: ["CInstructions"], cSettings: strictC, linkerSettings: [.linkedLibrary("m")]),

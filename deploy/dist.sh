@@ -6,7 +6,7 @@
 # packages of the others. It runs on Debian 12 without Swift: deploy/try_release.sh. The same commit, toolchain and packages
 # give the same archive.
 #
-# Arguments go to `swift build`, such as `--traits TIFF,JXL,ISOLATION,TEXT` for a program without libheif.
+# Arguments go to `swift build`, such as `--traits TIFF,JXL,LCMS,ISAL,ISOLATION,TEXT` for a program without libheif.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 # A build folder of its own, as everything is compiled for the static runtime.

@@ -20,6 +20,9 @@ package final class ColorConversion {
 
   deinit { ccodecs_conversion_destroy(handle) }
 
+  /// Whether this build converts colors, through littlecms.
+  package static var isSupported: Bool { ccodecs_converts_colors() }
+
   /// An upper bound of the bytes that a conversion from sRGB charges.
   package static var estimatedByteCountFromSRGB: Int { ccodecs_conversion_estimate_from_srgb() }
 

@@ -115,7 +115,9 @@ extension Warning {
     case .unusableProfile:
       ReportedWarning(
         .profileIgnored,
-        "the color profile is damaged or does not match the image; its colors were treated as sRGB")
+        ColorConversion.isSupported
+          ? "the color profile is damaged or does not match the image; its colors were treated as sRGB"
+          : "colors were treated as sRGB: this build lacks littlecms, which converts those of the profile")
     case .damaged(let row, let height):
       ReportedWarning(
         .damaged, "the image is damaged from row \(row) of \(height) on; the undecodable part is gray",

@@ -22,8 +22,9 @@ EXAMPLE = ROOT / "Examples/thumbnail-command"
 PRODUCT = {
     "Admission", "ImagePipeline", "ImageKernels", "ImageCodecs", "Fields", "WorkThreads", "LibC", "CCodecs", "CPixels",
     "CInstructions", "CText", "Tracing", "Instrumentation", "ServiceContextModule"}
-SYSTEM = ["libjpeg", "libwebp", "zlib", "lcms2", "libisal"]
+SYSTEM = ["libjpeg", "libwebp", "zlib"]
 OPTIONAL = {
+    "colors": ["lcms2"], "png": ["libisal"],
     "tiff": ["libtiff-4"], "heic": ["libheif", "dav1d", "aom"],
     "text": ["pango", "cairo", "harfbuzz", "fontconfig", "gobject-2.0"]}
 

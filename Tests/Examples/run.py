@@ -2,7 +2,8 @@
 """Builds packages outside of this repository that use ImageWorkerKit, as its users do, and makes a thumbnail with each.
 
 They are the package of the article "From nothing to the first thumbnail" and those in Examples. Each begins with
-`swift package init`; only the path of this repository is replaced in its manifest. Prints what each step takes.
+`swift package init`; in its manifest only the path of this repository is replaced, and no trait is asked for, so that the engine
+without optional libraries is tested, too. Prints what each step takes.
 
 run.py [debug | release]
 """
@@ -23,7 +24,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 ARTICLE = ROOT / "Sources/ImageWorkerKit/Documentation.docc/FirstThumbnail.md"
 EXAMPLES = ROOT / "Examples"
-PHOTO = ROOT / "Tests/TestSupport/Fixtures/photo-420.jpg"
+FIXTURES = ROOT / "Tests/TestSupport/Fixtures"
+PHOTO = FIXTURES / "photo-420.jpg"
 
 
 def run(*command: object, folder: Path) -> str:
@@ -52,7 +54,7 @@ class Package:
 
     def build(self, manifest: str, sources: dict[str, str]) -> None:
         """Builds an executable with the package's name from these files."""
-        manifest, count = re.subn(r'path: "\.\./[^"]*"', f'path: "{ROOT}"', manifest)
+        manifest, count = re.subn(r'path: "\.\./[^"]*"', f'path: "{ROOT}", traits: []', manifest)
         require(count == 1, f"the manifest of {self.name} has no path of this repository")
         (self.folder / "Package.swift").write_text(manifest)
         shutil.rmtree(self.folder / "Sources")
@@ -91,7 +93,20 @@ def build_example(package: Package) -> None:
 def thumbnail_command(package: Package) -> bytes:
     build_example(package)
     package.call(PHOTO, "small.webp", "max_width=100", "preferred_format=webp")
+    without_optional_libraries(package)
     return (package.folder / "small.webp").read_bytes()
+
+
+def without_optional_libraries(package: Package) -> None:
+    """Requires that no such library is loaded, and what the engine does in place of them."""
+    if sys.platform == "linux":
+        loaded = run("ldd", package.program, folder=package.folder)
+        require(not re.search("lcms|isal|heif|tiff|jxl|pango", loaded), loaded)
+    # With zlib alone: rows that are inflated and deflated are those that they were.
+    for name in ("photo.png", "pngsuite-basi6a08.png", "palette.png"):
+        for level in (1, 9):
+            package.call(FIXTURES / name, "same.png", "max_width=0", "preferred_format=png", f"png.compression_level={level}")
+            require(pixels(package.folder / "same.png") == pixels(FIXTURES / name), f"{name} has other pixels")
 
 
 @contextmanager

@@ -35,7 +35,7 @@ rewrite-gif GIF gif
 palette UNKNOWN palette
 cascade UNKNOWN cascade"
 libraries="lcms2 libisal libjpeg libwebp zlib"
-flags="-std=c11 -g -O1 -fno-omit-frame-pointer -ISources/CCodecs -ISources/CCodecs/include -ISources/CInstructions/include -ISources/CPixels/include"
+flags="-DCCODECS_ISAL -DCCODECS_LCMS -std=c11 -g -O1 -fno-omit-frame-pointer -ISources/CCodecs -ISources/CCodecs/include -ISources/CInstructions/include -ISources/CPixels/include"
 option() { # library, definition, lines of the table
   pkg-config --exists "$1" || return 0
   libraries+=" $1"

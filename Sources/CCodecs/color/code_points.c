@@ -8,8 +8,11 @@
 // Sources: ITU-T H.273, tables 2 and 3; ITU-R BT.709, BT.2020, BT.2100 (PQ, HLG), BT.2390 section 5.4.1 (tone curve),
 // BT.2408 (reference white).
 
-#include "context.h"
 #include "profile.h"
+
+#ifdef CCODECS_LCMS
+
+#include "context.h"
 
 #include <math.h>
 
@@ -177,10 +180,6 @@ static cmsHPROFILE build_profile(cmsContext context, const primaries_row *row, c
   return cmsCreateRGBProfileTHR(context, &white, &primaries, curves);
 }
 
-bool ccodecs_color_codes_are_hdr(ccodecs_color_codes codes) {
-  return codes.transfer == TRANSFER_PQ || codes.transfer == TRANSFER_HLG;
-}
-
 bool ccodecs_profile_from_codes(
     ccodecs_color_codes codes, ccodecs_color_space color_space, ccodecs_bytes *profile, ccodecs_budget *budget,
     bool *is_supported) {
@@ -205,3 +204,5 @@ bool ccodecs_profile_from_codes(
   cmsDeleteContext(context);
   return has_room && !allowance.is_exhausted;
 }
+
+#endif

@@ -1,5 +1,7 @@
 // The allocator for littlecms, which charges the image's budget.
 
+#ifdef CCODECS_LCMS
+
 #include "context.h"
 
 #include "profile.h"
@@ -100,3 +102,5 @@ bool ccodecs_color_save(cmsHPROFILE profile, ccodecs_bytes *bytes, ccodecs_budge
   }
   return true;
 }
+
+#endif

@@ -1,10 +1,16 @@
 // Conversion of rows from a profile's colors to sRGB or Display P3, with relative colorimetric intent: the image's
 // white maps to white.
 
+#ifdef CCODECS_LCMS
+
 #include "context.h"
 #include "profile.h"
 
 #include <string.h>
+
+bool ccodecs_converts_colors(void) {
+  return true;
+}
 
 enum {
   PROFILE_SPACE = 16,
@@ -322,3 +328,5 @@ bool ccodecs_profile_convert_pixels(
   const srgb_pixels pixels = {.samples = rgba, .count = pixel_count, .format = TYPE_RGBA_8};
   return profile_convert(icc, icc_count, pixels, budget);
 }
+
+#endif

@@ -4,16 +4,11 @@
 
 #include "profile.h"
 
+#ifdef CCODECS_LCMS
+
 #include "context.h"
 
-#include <isa-l.h>
 #include <math.h>
-
-enum {
-  PROFILE_HEADER_BYTES = 128,
-  PROFILE_LEAST_BYTES = PROFILE_HEADER_BYTES + 4,
-  DEFLATE_EXPANSION = 1032, ///< Maximum expansion ratio of deflate.
-};
 
 // MARK: Classification
 
@@ -99,17 +94,10 @@ static ccodecs_profile_kind kind_of(cmsHPROFILE profile, ccodecs_color_space spa
   return has_tables(profile) || has_curves ? CCODECS_PROFILE_OTHER : CCODECS_PROFILE_UNUSABLE;
 }
 
-/// Returns the size in the profile's header, or 0 if it is outside the accepted range.
-static size_t claimed_bytes(const uint8_t *header) {
-  const size_t count = ccodecs_be32(header);
-  return count < PROFILE_LEAST_BYTES || count > CCODECS_MAX_PROFILE_BYTES ? 0 : count;
-}
-
 bool ccodecs_profile_classify(
     const ccodecs_bytes *profile, ccodecs_color_space space, ccodecs_budget *budget, ccodecs_profile_kind *kind) {
   *kind = CCODECS_PROFILE_UNUSABLE;
-  if (profile->count < PROFILE_LEAST_BYTES || profile->count > CCODECS_MAX_PROFILE_BYTES ||
-      claimed_bytes(ccodecs_bytes_start(profile)) == 0) {
+  if (!ccodecs_profile_has_size(profile)) {
     return true;
   }
   color_allowance allowance = {.budget = budget, .left = ccodecs_color_allowance(profile->count)};
@@ -157,51 +145,4 @@ bool ccodecs_profile_from_primaries(
   return has_room && !allowance.is_exhausted;
 }
 
-bool ccodecs_profile_inflate(const uint8_t *bytes, size_t count, ccodecs_bytes *profile, ccodecs_budget *budget) {
-  struct inflate_state *z = ccodecs_allocate(budget, sizeof *z);
-  if (z == NULL) {
-    return false;
-  }
-  uint8_t header[PROFILE_HEADER_BYTES];
-  isal_inflate_init(z);
-  z->crc_flag = ISAL_ZLIB;
-  z->next_in = (uint8_t *)(uintptr_t)bytes; // igzip does not write to it
-  z->avail_in = (uint32_t)count;
-  z->next_out = header;
-  z->avail_out = sizeof header;
-  bool has_room = true;
-  bool is_good = isal_inflate(z) >= 0 && z->avail_out == 0;
-  const size_t claimed = is_good ? claimed_bytes(header) : 0;
-  is_good = claimed != 0 && claimed / DEFLATE_EXPANSION <= count;
-  if (is_good) {
-    has_room = ccodecs_bytes_append(profile, header, sizeof header, budget) &&
-               ccodecs_bytes_reserve(profile, claimed - sizeof header, budget);
-  }
-  if (is_good && has_room) {
-    z->next_out = ccodecs_bytes_start(profile) + sizeof header;
-    z->avail_out = (uint32_t)(claimed - sizeof header);
-    is_good = isal_inflate(z) >= 0 && z->avail_out == 0;
-    profile->count = is_good ? claimed : 0;
-  }
-  ccodecs_free(budget, z);
-  return has_room;
-}
-
-bool ccodecs_profile_is_linear(const uint8_t *bytes, size_t count) {
-  enum { TAGS = 132, TAG_BYTES = 12, MAX_TAGS = 100 };
-  const uint32_t tags = count >= TAGS ? ccodecs_be32(bytes + TAGS - 4) : 0;
-  for (uint32_t i = 0; i < tags && i < MAX_TAGS && TAGS + (i + 1) * TAG_BYTES <= count; i++) {
-    const uint8_t *tag = bytes + TAGS + i * TAG_BYTES;
-    const uint32_t offset = ccodecs_be32(tag + 4);
-    if (memcmp(tag, "rTRC", 4) != 0 || offset > count || count - offset < 16) {
-      continue;
-    }
-    const uint8_t *curve = bytes + offset;
-    if (memcmp(curve, "curv", 4) == 0) { // no entries (linear), or one: a gamma in 8.8 fixed point
-      const uint32_t entries = ccodecs_be32(curve + 8);
-      return entries == 0 || (entries == 1 && ccodecs_be16(curve + 12) == 0x0100);
-    }
-    return memcmp(curve, "para", 4) == 0 && ccodecs_be16(curve + 8) == 0 && ccodecs_be32(curve + 12) == 0x00010000;
-  }
-  return false;
-}
+#endif

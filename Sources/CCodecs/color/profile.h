@@ -13,6 +13,9 @@ typedef enum ccodecs_profile_kind {
   CCODECS_PROFILE_P3 = 3,       ///< Display P3.
 } ccodecs_profile_kind;
 
+/// Returns whether a profile has an accepted size, and says so itself.
+bool ccodecs_profile_has_size(const ccodecs_bytes *profile);
+
 /// Classifies `profile` for an image of `color_space`. Returns false if the budget is exhausted.
 ///
 /// A profile is recognized as sRGB or Display P3 by its primaries and curves, not by its name.

@@ -1,7 +1,5 @@
 // The versions of the linked libraries, so that an operator can find a vulnerable one.
 
-#include <isa-l.h>
-#include <lcms2.h>
 #include <stdio.h> // jpeglib.h needs FILE
 #include <webp/decode.h>
 #include <zlib.h>
@@ -16,8 +14,14 @@
 #ifdef CCODECS_HEIF
 #include <libheif/heif.h>
 #endif
+#ifdef CCODECS_ISAL
+#include <isa-l.h>
+#endif
 #ifdef CCODECS_JXL
 #include <jxl/decode.h>
+#endif
+#ifdef CCODECS_LCMS
+#include <lcms2.h>
 #endif
 #ifdef CCODECS_TIFF
 #include <tiffio.h>
@@ -50,20 +54,24 @@ static ccodecs_library of_zlib(void) {
   return parsed("zlib", zlibVersion());
 }
 
+#ifdef CCODECS_ISAL
 static ccodecs_library of_isal(void) {
   return (ccodecs_library){"isa-l", ISAL_MAJOR_VERSION, ISAL_MINOR_VERSION, ISAL_PATCH_VERSION};
 }
+#endif
 
 static ccodecs_library of_webp(void) {
   const uint32_t version = (uint32_t)WebPGetDecoderVersion();
   return (ccodecs_library){"libwebp", version >> 16, version >> 8 & 0xff, version & 0xff};
 }
 
+#ifdef CCODECS_LCMS
 static ccodecs_library of_lcms(void) {
   // As in 2140 for 2.14.
   const uint32_t version = (uint32_t)cmsGetEncodedCMMversion();
   return (ccodecs_library){"lcms2", version / 1000, version % 1000 / 10, version % 10};
 }
+#endif
 
 #ifdef CCODECS_DAV1D
 static ccodecs_library of_dav1d(void) {
@@ -92,15 +100,21 @@ static ccodecs_library of_tiff(void) {
 
 bool ccodecs_linked_library(size_t index, ccodecs_library *library) {
   static ccodecs_library (*const libraries[])(void) = {
-      of_jpeg,  of_zlib, of_isal, of_webp, of_lcms,
+      of_jpeg,  of_zlib, of_webp,
 #ifdef CCODECS_DAV1D
       of_dav1d,
 #endif
 #ifdef CCODECS_HEIF
       of_heif,
 #endif
+#ifdef CCODECS_ISAL
+      of_isal,
+#endif
 #ifdef CCODECS_JXL
       of_jxl,
+#endif
+#ifdef CCODECS_LCMS
+      of_lcms,
 #endif
 #ifdef CCODECS_TIFF
       of_tiff,

@@ -505,6 +505,10 @@ enum { CCODECS_COMPACT_PROFILE_BYTES = 492 };
 /// size in bytes.
 size_t ccodecs_compact_profile(ccodecs_color_target space, uint8_t profile[CCODECS_COMPACT_PROFILE_BYTES]);
 
+/// Returns whether this build converts colors: with littlecms. Otherwise profiles are kept or ignored, and there are no
+/// conversions.
+bool ccodecs_converts_colors(void);
+
 /// Returns an upper bound of the bytes that a conversion from this profile charges; 0 without a profile.
 size_t ccodecs_conversion_estimate(const uint8_t *profile, size_t profile_count);
 

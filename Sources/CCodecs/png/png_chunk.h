@@ -6,8 +6,6 @@
 
 #include "../memory/bytes.h"
 
-#include <isa-l.h>
-
 enum {
   PNG_SIGNATURE_BYTES = 8,
   PNG_CHUNK_HEADER_BYTES = 8,
@@ -19,27 +17,17 @@ enum {
 
 static const uint8_t ccodecs_png_signature[PNG_SIGNATURE_BYTES] = {0x89, 'P', 'N', 'G', '\r', '\n', 0x1A, '\n'};
 
+/// Returns `crc` extended by `count` bytes of the body.
+uint32_t ccodecs_png_crc_update(uint32_t crc, const uint8_t *body, size_t count);
+
 /// Returns the CRC of a chunk's type, which ccodecs_png_crc_update extends by the body.
 static inline uint32_t ccodecs_png_crc_begin(const uint8_t header[PNG_CHUNK_HEADER_BYTES]) {
-  return crc32_gzip_refl(0, header + 4, 4);
-}
-
-/// Returns `crc` extended by `count` bytes of the body.
-static inline uint32_t ccodecs_png_crc_update(uint32_t crc, const uint8_t *body, size_t count) {
-  return crc32_gzip_refl(crc, body, count);
+  return ccodecs_png_crc_update(0, header + 4, 4);
 }
 
 /// Appends a chunk. Returns false if the budget is exhausted.
-static inline bool ccodecs_png_append_chunk(
-    ccodecs_bytes *bytes, const char *type, const uint8_t *body, size_t count, ccodecs_budget *budget) {
-  uint8_t header[PNG_CHUNK_HEADER_BYTES];
-  uint8_t crc[PNG_CRC_BYTES];
-  ccodecs_put_be32(header, (uint32_t)count);
-  memcpy(header + 4, type, 4);
-  ccodecs_put_be32(crc, ccodecs_png_crc_update(ccodecs_png_crc_begin(header), body, count));
-  return ccodecs_bytes_append(bytes, header, sizeof header, budget) &&
-         ccodecs_bytes_append(bytes, body, count, budget) && ccodecs_bytes_append(bytes, crc, sizeof crc, budget);
-}
+bool ccodecs_png_append_chunk(
+    ccodecs_bytes *bytes, const char *type, const uint8_t *body, size_t count, ccodecs_budget *budget);
 
 /// Appends the chunks of metadata, which precede PLTE. Returns false if the budget is exhausted.
 bool ccodecs_png_append_metadata(const ccodecs_metadata *metadata, ccodecs_bytes *bytes, ccodecs_budget *budget);

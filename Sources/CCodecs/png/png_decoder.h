@@ -4,13 +4,13 @@
 //   window -> png_decoder.c: chunks -> png_rows.c: inflate -> png_unfilter_rows.c: stored rows -> png_expand.c:
 //   returned rows
 //
-// Inflate is ISA-L's, whose state has a fixed size, and which consumes and produces bytes in portions of any size.
 // Source: PNG specification (third edition).
 
 #ifndef CCODECS_PNG_H
 #define CCODECS_PNG_H
 
 #include "../core/decoder.h"
+#include "../core/inflater.h"
 #include "../memory/spill.h"
 #include "png_chunk.h"
 
@@ -99,7 +99,7 @@ typedef struct png_decoder {
   bool is_interlaced;
 
   // Image data.
-  struct inflate_state *inflate;
+  ccodecs_inflater *inflater;
   bool may_have_rows;   ///< Inflate may have more output without more input.
   bool is_lost;         ///< Damage follows the returned rows.
   bool is_inflated;     ///< The compressed stream has ended.

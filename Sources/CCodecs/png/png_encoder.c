@@ -1,8 +1,4 @@
-// Streaming PNG encoder, which compresses with ISA-L up to level 3 and with zlib at higher levels.
-//
-// ISA-L's deflate is over ten times as fast as zlib's at its default level 6, and makes photographs 2 to 5 % larger.
-// zlib's high levels produce the smallest files. ISA-L's own level 3 finds other matches with AVX-512 than with AVX2
-// and SSE; its levels up to 2 give the same bytes with each of them.
+// Streaming PNG encoder.
 //
 // Sources: PNG specification (third edition), sections 5, 9 and 12.7.
 
@@ -13,15 +9,8 @@
 #include "png_indexed_animation.h"
 
 enum {
-  LARGEST_FAST_LEVEL = 3,
-  LARGEST_ISAL_LEVEL = 2,
   CHUNK_BYTES = 64 << 10, ///< Maximum size of an IDAT chunk.
 };
-
-static const size_t level_bytes[LARGEST_ISAL_LEVEL + 1] = {0, ISAL_DEF_LVL1_DEFAULT, ISAL_DEF_LVL2_DEFAULT};
-
-/// zlib's maximum memory for a window and hash chains (zconf.h).
-static const size_t zlib_bytes = 280 << 10;
 
 /// Size in bytes of the zeros before a row, which represent the pixel to its left: that of the largest pixel.
 static const size_t margin = 8;
@@ -69,38 +58,14 @@ static ccodecs_status flush_chunk(png_encoder *e) {
   return ccodecs_png_write_chunk(e, "fdAT", body, PNG_SEQUENCE_BYTES + count);
 }
 
-/// Calls the compressor once, writing to the chunk. Returns whether there may be more output.
-static bool compress_fast(png_encoder *e, const uint8_t **bytes, size_t *count, bool is_last) {
-  struct isal_zstream *z = e->fast;
-  z->next_in = (uint8_t *)(uintptr_t)*bytes; // igzip does not write to it
-  z->avail_in = (uint32_t)*count;
-  z->end_of_stream = is_last;
-  z->next_out = e->chunk + e->chunk_count;
-  z->avail_out = (uint32_t)(CHUNK_BYTES - e->chunk_count);
-  isal_deflate(z);
-  *bytes += *count - z->avail_in;
-  *count = z->avail_in;
-  e->chunk_count = CHUNK_BYTES - z->avail_out;
-  return is_last ? z->internal_state.state != ZSTATE_END : *count > 0;
-}
-
-static bool compress_slow(png_encoder *e, const uint8_t **bytes, size_t *count, bool is_last) {
-  z_stream *z = &e->slow;
-  z->next_in = (uint8_t *)(uintptr_t)*bytes;
-  z->avail_in = (uInt)*count;
-  z->next_out = e->chunk + e->chunk_count;
-  z->avail_out = (uInt)(CHUNK_BYTES - e->chunk_count);
-  const int result = deflate(z, is_last ? Z_FINISH : Z_NO_FLUSH);
-  *bytes += *count - z->avail_in;
-  *count = z->avail_in;
-  e->chunk_count = CHUNK_BYTES - z->avail_out;
-  return is_last ? result != Z_STREAM_END : *count > 0;
-}
-
 static ccodecs_status compress_bytes(png_encoder *e, const uint8_t *bytes, size_t count, bool is_last) {
+  ccodecs_input input = {.bytes = bytes, .count = count, .is_last = is_last};
   bool has_more = count > 0 || is_last;
   while (has_more) {
-    has_more = e->fast != NULL ? compress_fast(e, &bytes, &count, is_last) : compress_slow(e, &bytes, &count, is_last);
+    size_t produced;
+    has_more = ccodecs_png_compressor_run(
+        e->compressor, &input, e->chunk + e->chunk_count, CHUNK_BYTES - e->chunk_count, &produced);
+    e->chunk_count += produced;
     if (e->chunk_count == CHUNK_BYTES) {
       const ccodecs_status status = flush_chunk(e);
       if (status != CCODECS_OK) {
@@ -129,17 +94,12 @@ ccodecs_status ccodecs_png_write_row(png_encoder *e) {
 }
 
 ccodecs_status ccodecs_png_end_pass(png_encoder *e) {
-  const ccodecs_status status = compress_bytes(e, NULL, 0, true);
+  const ccodecs_status status = compress_bytes(e, e->current, 0, true);
   return status == CCODECS_OK ? flush_chunk(e) : status;
 }
 
 ccodecs_status ccodecs_png_restart(png_encoder *e) {
-  if (e->fast != NULL) {
-    isal_deflate_reset(e->fast);
-    e->fast->gzip_flag = IGZIP_ZLIB;
-    return CCODECS_OK;
-  }
-  return deflateReset(&e->slow) == Z_OK ? CCODECS_OK : CCODECS_UNSUPPORTED;
+  return ccodecs_png_compressor_restart(e->compressor) ? CCODECS_OK : CCODECS_UNSUPPORTED;
 }
 
 void ccodecs_png_copy_row(const png_encoder *e, const uint8_t *row, uint8_t *copy) {
@@ -215,11 +175,7 @@ static ccodecs_status end_frame(ccodecs_encoder *base) {
 static void destroy(ccodecs_encoder *base) {
   png_encoder *e = (png_encoder *)base;
   ccodecs_budget *budget = base->budget;
-  if (e->has_slow) {
-    deflateEnd(&e->slow);
-  }
-  ccodecs_free(budget, e->fast);
-  ccodecs_free(budget, e->level_buffer);
+  ccodecs_png_compressor_destroy(e->compressor, budget);
   ccodecs_free(budget, e->rows);
   ccodecs_free(budget, e->candidates);
   ccodecs_free(budget, e->chunk == NULL ? NULL : e->chunk - PNG_SEQUENCE_BYTES);
@@ -231,41 +187,6 @@ static void destroy(ccodecs_encoder *base) {
   ccodecs_bytes_free(&e->metadata, budget);
   ccodecs_bytes_free(&base->output, budget);
   ccodecs_free(budget, e);
-}
-
-static void *on_allocate(void *owner, uInt count, uInt bytes) {
-  return ccodecs_allocate(owner, (size_t)count * bytes);
-}
-
-static void on_free(void *owner, void *block) {
-  ccodecs_free(owner, block);
-}
-
-/// Returns ISA-L's level for a level up to LARGEST_FAST_LEVEL.
-static uint8_t isal_level(uint8_t level) {
-  return level < LARGEST_ISAL_LEVEL ? level : LARGEST_ISAL_LEVEL;
-}
-
-static bool create_compressor(png_encoder *e) {
-  const uint8_t level = e->base.options.png.compression_level;
-  if (level > LARGEST_FAST_LEVEL) {
-    const int strategy = e->filter == CCODECS_PNG_FILTER_NONE ? Z_DEFAULT_STRATEGY : Z_FILTERED;
-    e->slow = (z_stream){.zalloc = on_allocate, .zfree = on_free, .opaque = e->base.budget};
-    e->has_slow = deflateInit2(&e->slow, level, Z_DEFLATED, 15, 8, strategy) == Z_OK;
-    return e->has_slow;
-  }
-  const uint8_t fast_level = isal_level(level);
-  e->fast = ccodecs_allocate(e->base.budget, sizeof *e->fast);
-  e->level_buffer = fast_level == 0 ? NULL : ccodecs_allocate(e->base.budget, level_bytes[fast_level]);
-  if (e->fast == NULL || (fast_level > 0 && e->level_buffer == NULL)) {
-    return false;
-  }
-  isal_deflate_init(e->fast);
-  e->fast->level = fast_level;
-  e->fast->level_buf = e->level_buffer;
-  e->fast->level_buf_size = (uint32_t)level_bytes[fast_level];
-  e->fast->gzip_flag = IGZIP_ZLIB;
-  return true;
 }
 
 bool ccodecs_png_options_are_valid(const ccodecs_png_options *options) {
@@ -297,10 +218,7 @@ static uint64_t max_waiting_bytes(uint64_t row) {
 
 uint64_t ccodecs_png_encoder_estimate(const ccodecs_encode_options *options) {
   const uint64_t row = (uint64_t)options->width * ccodecs_encoder_pixel_bytes(options) + 16;
-  const uint64_t compressor =
-      options->png.compression_level > LARGEST_FAST_LEVEL
-          ? zlib_bytes
-          : sizeof(struct isal_zstream) + level_bytes[isal_level(options->png.compression_level)];
+  const uint64_t compressor = ccodecs_png_compressor_estimate(options->png.compression_level);
   return sizeof(png_encoder) + compressor + ccodecs_png_metadata_estimate(&options->metadata) +
          (2 + PNG_FILTER_COUNT) * row + 4 * CHUNK_BYTES + max_waiting_bytes(row) +
          (options->has_frames ? ccodecs_png_animation_estimate(options) : ccodecs_png_buffered_estimate(options));
@@ -328,7 +246,9 @@ ccodecs_encoder *ccodecs_png_encoder_create(const ccodecs_encode_options *option
   e->candidates = ccodecs_allocate(budget, PNG_FILTER_COUNT * (row_bytes + 1));
   uint8_t *chunk = ccodecs_allocate(budget, PNG_SEQUENCE_BYTES + CHUNK_BYTES);
   e->chunk = chunk == NULL ? NULL : chunk + PNG_SEQUENCE_BYTES;
-  if (e->rows != NULL && e->candidates != NULL && e->chunk != NULL && create_compressor(e) &&
+  e->compressor =
+      ccodecs_png_compressor_create(options->png.compression_level, e->filter != CCODECS_PNG_FILTER_NONE, budget);
+  if (e->rows != NULL && e->candidates != NULL && e->chunk != NULL && e->compressor != NULL &&
       ccodecs_png_append_metadata(&options->metadata, &e->metadata, budget)) {
     // A buffered image is written once its palette is known.
     const bool is_buffered = options->png.is_interlaced || options->png.palette_count > 0;

@@ -5,11 +5,10 @@
 
 #include "../core/animation.h"
 #include "../palette/palette.h"
+#include "png_compressor.h"
 
-#include <isa-l.h>
 #include <limits.h>
 #include <string.h>
-#include <zlib.h>
 
 enum { PNG_FILTER_COUNT = 5 };
 
@@ -18,14 +17,11 @@ typedef struct png_encoder {
   size_t row_bytes;   ///< Size of a row of this pass.
   size_t pixel_bytes; ///< Filter distance: the size of a pixel, at least 1.
   ccodecs_png_filter filter;
-  uint8_t *rows;             ///< Two rows, each preceded by zeros.
-  uint8_t *above;            ///< The previous row, initially zeros.
-  uint8_t *current;          ///< The row to write.
-  uint8_t *candidates;       ///< The row with each filter applied.
-  struct isal_zstream *fast; ///< ISA-L's state, for levels up to LARGEST_FAST_LEVEL.
-  uint8_t *level_buffer;
-  z_stream slow; ///< zlib's state, for higher levels.
-  bool has_slow;
+  uint8_t *rows;       ///< Two rows, each preceded by zeros.
+  uint8_t *above;      ///< The previous row, initially zeros.
+  uint8_t *current;    ///< The row to write.
+  uint8_t *candidates; ///< The row with each filter applied.
+  png_compressor *compressor;
   uint8_t *chunk; ///< Compressed bytes that are not yet in a chunk.
   size_t chunk_count;
   bool has_ended;         ///< All image data is in chunks.

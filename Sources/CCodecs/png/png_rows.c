@@ -11,9 +11,6 @@
 /// The number of complete rows of an incomplete batch whose filters are checked is a multiple of this.
 enum { CHECKED_ROWS = 4 };
 
-/// The maximum length of a match in deflate (RFC 1951, section 3.2.5).
-enum { MAX_MATCH_BYTES = 258 };
-
 /// Size of a batch in bytes: large enough for few inflate calls, each of which copies 32 KB that it may refer to, small
 /// enough for the cache. It may be larger for several times PNG_ROWS_AT_ONCE rows.
 static const size_t batch_bytes = 128 << 10;
@@ -58,7 +55,7 @@ uint64_t ccodecs_png_rows_estimate(const png_decoder *d) {
   const uint64_t rows = block_bytes(d) + expanded_rows(d) * (uint64_t)d->given_bytes;
   const uint64_t buffered =
       d->is_interlaced ? ccodecs_spill_charge(buffered_bytes(d), d->base.budget->used, &d->base.limits) : 0;
-  return rows + buffered + sizeof *d->inflate + 4 * 128;
+  return rows + buffered + ccodecs_inflater_estimate() + 4 * 128;
 }
 
 // MARK: Passes
@@ -103,12 +100,12 @@ ccodecs_status ccodecs_png_rows_start(png_decoder *d) {
   ccodecs_budget *budget = d->base.budget;
   const size_t expanded = expanded_rows(d);
   d->rows_capacity = batch_rows(d);
-  d->inflate = ccodecs_allocate(budget, sizeof *d->inflate);
+  d->inflater = ccodecs_inflater_create(budget);
   d->rows = ccodecs_allocate(budget, block_bytes(d));
   d->expanded = expanded > 0 ? ccodecs_allocate(budget, expanded * d->given_bytes) : NULL;
   const bool has_buffered =
       !d->is_interlaced || ccodecs_spill_create(&d->buffered, buffered_bytes(d), &d->base.limits, budget);
-  if (d->inflate == NULL || d->rows == NULL || (expanded > 0 && d->expanded == NULL) || !has_buffered) {
+  if (d->inflater == NULL || d->rows == NULL || (expanded > 0 && d->expanded == NULL) || !has_buffered) {
     return ccodecs_decoder_fail(
         &d->base, CCODECS_NO_MEMORY, "the image's rows need %llu bytes, which do not fit",
         (unsigned long long)ccodecs_png_rows_estimate(d));
@@ -121,8 +118,7 @@ ccodecs_status ccodecs_png_rows_start(png_decoder *d) {
 }
 
 void ccodecs_png_rows_restart(png_decoder *d) {
-  isal_inflate_init(d->inflate);
-  d->inflate->crc_flag = ISAL_ZLIB;
+  ccodecs_inflater_restart(d->inflater);
   d->may_have_rows = false;
   d->is_inflated = false;
   d->filled = 0;
@@ -140,7 +136,7 @@ void ccodecs_png_rows_restart(png_decoder *d) {
 
 void ccodecs_png_rows_destroy(png_decoder *d) {
   ccodecs_budget *budget = d->base.budget;
-  ccodecs_free(budget, d->inflate);
+  ccodecs_inflater_destroy(d->inflater, budget);
   ccodecs_free(budget, d->rows);
   ccodecs_free(budget, d->expanded);
   ccodecs_spill_destroy(&d->buffered, budget);
@@ -159,21 +155,9 @@ static uint8_t *batch_row(const png_decoder *d, ptrdiff_t index) {
 
 /// Inflates up to `count` bytes to `to` and sets *produced to their number. Returns false if damaged data follows them.
 static bool inflate_into(png_decoder *d, ccodecs_input *input, uint8_t *to, size_t count, size_t *produced) {
-  struct inflate_state *z = d->inflate;
-  const size_t most = input->count < UINT32_MAX / 2 ? input->count : UINT32_MAX / 2;
-  z->next_in = (uint8_t *)(uintptr_t)input->bytes; // igzip does not write to it
-  z->avail_in = (uint32_t)most;
-  z->next_out = to;
-  z->avail_out = (uint32_t)count;
-  const int result = isal_inflate(z);
-  // At the end of the stream, igzip returns whole unused bytes, which may be from an earlier window.
-  ccodecs_input_advance(input, z->avail_in < most ? most - z->avail_in : 0);
-  d->is_inflated = z->block_state == ISAL_BLOCK_FINISH;
-  *produced = count - z->avail_out;
-  if (result == ISAL_INVALID_LOOKBACK) { // igzip may count the bytes of the match, which it did not write
-    *produced -= *produced < MAX_MATCH_BYTES ? *produced : MAX_MATCH_BYTES;
-  }
-  return result >= 0 && result != ISAL_NEED_DICT;
+  const bool is_good = ccodecs_inflater_run(d->inflater, input, to, count, produced);
+  d->is_inflated = ccodecs_inflater_has_ended(d->inflater);
+  return is_good;
 }
 
 /// Returns the number of complete rows of the batch before the first one with an unknown filter.

@@ -246,6 +246,11 @@ extension ProcessingConfiguration: FieldRecord {
         .invalidField, "resize_mode \(mode.rawValue.uppercased()) needs both max_width and max_height; set both",
         field: "resize_mode")
     }
+    if colorSpace == .displayP3, !ColorConversion.isSupported {
+      throw PipelineError(
+        .unservedField, "color_space DISPLAY_P3 needs littlecms, which this build lacks; use SRGB or KEEP",
+        field: "color_space")
+    }
     try validateBounds()
     try validateFilters()
     if preferredFormat == .raw { try validateTensor() }

@@ -1,0 +1,122 @@
+#include "inflater.h"
+
+#ifdef CCODECS_ISAL
+
+#include <isa-l.h>
+
+/// The maximum length of a match in deflate (RFC 1951, section 3.2.5).
+enum { MAX_MATCH_BYTES = 258 };
+
+struct ccodecs_inflater {
+  struct inflate_state state;
+};
+
+size_t ccodecs_inflater_estimate(void) {
+  return sizeof(ccodecs_inflater);
+}
+
+ccodecs_inflater *ccodecs_inflater_create(ccodecs_budget *budget) {
+  ccodecs_inflater *inflater = ccodecs_allocate(budget, sizeof *inflater);
+  if (inflater != NULL) {
+    ccodecs_inflater_restart(inflater);
+  }
+  return inflater;
+}
+
+void ccodecs_inflater_restart(ccodecs_inflater *inflater) {
+  isal_inflate_init(&inflater->state);
+  inflater->state.crc_flag = ISAL_ZLIB;
+}
+
+bool ccodecs_inflater_run(
+    ccodecs_inflater *inflater, ccodecs_input *input, uint8_t *to, size_t count, size_t *produced) {
+  struct inflate_state *z = &inflater->state;
+  const size_t most = input->count < UINT32_MAX / 2 ? input->count : UINT32_MAX / 2;
+  z->next_in = (uint8_t *)(uintptr_t)input->bytes; // igzip does not write to it
+  z->avail_in = (uint32_t)most;
+  z->next_out = to;
+  z->avail_out = (uint32_t)count;
+  const int result = isal_inflate(z);
+  // At the end of the stream, igzip returns whole unused bytes, which may be from an earlier window.
+  ccodecs_input_advance(input, z->avail_in < most ? most - z->avail_in : 0);
+  *produced = count - z->avail_out;
+  if (result == ISAL_INVALID_LOOKBACK) { // igzip may count the bytes of the match, which it did not write
+    *produced -= *produced < MAX_MATCH_BYTES ? *produced : MAX_MATCH_BYTES;
+  }
+  return result >= 0 && result != ISAL_NEED_DICT;
+}
+
+bool ccodecs_inflater_has_ended(const ccodecs_inflater *inflater) {
+  return inflater->state.block_state == ISAL_BLOCK_FINISH;
+}
+
+void ccodecs_inflater_destroy(ccodecs_inflater *inflater, ccodecs_budget *budget) {
+  ccodecs_free(budget, inflater);
+}
+
+#else
+
+#include <zlib.h>
+
+struct ccodecs_inflater {
+  z_stream stream;
+  bool has_ended;
+};
+
+size_t ccodecs_inflater_estimate(void) {
+  return sizeof(ccodecs_inflater) + (44 << 10); // a window of 32 KiB, and about 7 KB of tables (zconf.h)
+}
+
+static void *on_allocate(void *owner, uInt count, uInt bytes) {
+  return ccodecs_allocate(owner, (size_t)count * bytes);
+}
+
+static void on_free(void *owner, void *block) {
+  ccodecs_free(owner, block);
+}
+
+ccodecs_inflater *ccodecs_inflater_create(ccodecs_budget *budget) {
+  ccodecs_inflater *inflater = ccodecs_allocate(budget, sizeof *inflater);
+  if (inflater == NULL) {
+    return NULL;
+  }
+  *inflater = (ccodecs_inflater){.stream = {.zalloc = on_allocate, .zfree = on_free, .opaque = budget}};
+  if (inflateInit(&inflater->stream) == Z_OK) {
+    return inflater;
+  }
+  ccodecs_free(budget, inflater);
+  return NULL;
+}
+
+void ccodecs_inflater_restart(ccodecs_inflater *inflater) {
+  inflateReset(&inflater->stream);
+  inflater->has_ended = false;
+}
+
+bool ccodecs_inflater_run(
+    ccodecs_inflater *inflater, ccodecs_input *input, uint8_t *to, size_t count, size_t *produced) {
+  z_stream *z = &inflater->stream;
+  const size_t most = input->count < UINT32_MAX / 2 ? input->count : UINT32_MAX / 2;
+  z->next_in = (uint8_t *)(uintptr_t)input->bytes; // zlib does not write to it
+  z->avail_in = (uInt)most;
+  z->next_out = to;
+  z->avail_out = (uInt)count;
+  const int result = inflate(z, Z_NO_FLUSH);
+  ccodecs_input_advance(input, most - z->avail_in);
+  inflater->has_ended = result == Z_STREAM_END;
+  *produced = count - z->avail_out;
+  return result == Z_OK || result == Z_STREAM_END || result == Z_BUF_ERROR; // the last one: more input is needed
+}
+
+bool ccodecs_inflater_has_ended(const ccodecs_inflater *inflater) {
+  return inflater->has_ended;
+}
+
+void ccodecs_inflater_destroy(ccodecs_inflater *inflater, ccodecs_budget *budget) {
+  if (inflater != NULL) {
+    inflateEnd(&inflater->stream);
+    ccodecs_free(budget, inflater);
+  }
+}
+
+#endif

@@ -1,0 +1,30 @@
+// Inflates zlib data (RFC 1950) as it arrives: with ISA-L, or with zlib in a build without it. Private to CCodecs.
+
+#ifndef CCODECS_INFLATER_H
+#define CCODECS_INFLATER_H
+
+#include "../memory/bytes.h"
+
+typedef struct ccodecs_inflater ccodecs_inflater;
+
+/// Returns an upper bound of the bytes that an inflater charges.
+size_t ccodecs_inflater_estimate(void);
+
+/// Creates an inflater; NULL if the budget is exhausted.
+ccodecs_inflater *ccodecs_inflater_create(ccodecs_budget *budget);
+
+/// Prepares the inflater for other data.
+void ccodecs_inflater_restart(ccodecs_inflater *inflater);
+
+/// Inflates up to `count` bytes to `to` and sets *produced to their number. Consumes what it needs of `input`. It may
+/// have more output without more input. Returns false if damaged data follows the output.
+bool ccodecs_inflater_run(
+    ccodecs_inflater *inflater, ccodecs_input *input, uint8_t *to, size_t count, size_t *produced);
+
+/// Returns whether the data has ended.
+bool ccodecs_inflater_has_ended(const ccodecs_inflater *inflater);
+
+/// Destroys the inflater, which may be NULL.
+void ccodecs_inflater_destroy(ccodecs_inflater *inflater, ccodecs_budget *budget);
+
+#endif
