@@ -63,7 +63,7 @@ kernel-test: setup
 
 ## Build packages outside of this repository that use ImageWorkerKit, and make a thumbnail with each.
 example-test: setup
-	Tests/Examples/run.py
+	Tests/EndToEnd/python.sh Tests/Examples/run.py
 
 ## Run the Spark job on a local cluster. Not part of `make test`, as it needs Java and downloads 450 MB.
 spark-test: build

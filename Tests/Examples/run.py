@@ -5,7 +5,7 @@ They are the package of the article "From nothing to the first thumbnail" and th
 `swift package init`; in its manifest only the path of this repository is replaced, and no trait is asked for, so that the engine
 without optional libraries is tested, too. Prints what each step takes.
 
-run.py [debug | release]
+Tests/EndToEnd/python.sh Tests/Examples/run.py [debug | release]
 """
 
 import json
@@ -20,6 +20,8 @@ import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+
+from PIL import Image
 
 ROOT = Path(__file__).resolve().parents[2]
 ARTICLE = ROOT / "Sources/ImageWorkerKit/Documentation.docc/FirstThumbnail.md"
@@ -97,6 +99,10 @@ def thumbnail_command(package: Package) -> bytes:
     return (package.folder / "small.webp").read_bytes()
 
 
+def pixels(path: Path) -> bytes:
+    return Image.open(path).convert("RGBA").tobytes()
+
+
 def without_optional_libraries(package: Package) -> None:
     """Requires that no such library is loaded, and what the engine does in place of them."""
     if sys.platform == "linux":
@@ -105,7 +111,8 @@ def without_optional_libraries(package: Package) -> None:
     # With zlib alone: rows that are inflated and deflated are those that they were.
     for name in ("photo.png", "pngsuite-basi6a08.png", "palette.png"):
         for level in (1, 9):
-            package.call(FIXTURES / name, "same.png", "max_width=0", "preferred_format=png", f"png.compression_level={level}")
+            package.call(
+                FIXTURES / name, "same.png", "preferred_format=png", "never_larger=false", f"png.compression_level={level}")
             require(pixels(package.folder / "same.png") == pixels(FIXTURES / name), f"{name} has other pixels")
 
 
