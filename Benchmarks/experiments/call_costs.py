@@ -95,7 +95,7 @@ def count_allocations(calls: int, stacks: int) -> dict[str, tuple[float, float]]
         environment = {"LD_PRELOAD": library(folder), "ALLOCATION_COUNTS": path}
         if stacks > 0:
             environment["ALLOCATION_STACKS"] = "1"
-        worker = Worker("--cache-memory-mib", "0", environment=environment)
+        worker = Worker("--cache-memory-mib", "0", "--isolation", "none", environment=environment)
         client = Client(worker)
         for name, (image, configuration) in IMAGES.items():
             run(client, image, configuration, 50)
@@ -117,7 +117,7 @@ def count_allocations(calls: int, stacks: int) -> dict[str, tuple[float, float]]
 
 def count_system_calls(calls: int) -> dict[str, Counter]:
     results = {}
-    worker = Worker("--cache-memory-mib", "0")
+    worker = Worker("--cache-memory-mib", "0", "--isolation", "none")
     client = Client(worker)
     for name, (image, configuration) in IMAGES.items():
         run(client, image, configuration, 50)

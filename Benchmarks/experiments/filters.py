@@ -55,7 +55,7 @@ def print_costs(client: Client, image: bytes) -> None:
 
 def main() -> None:
     image = Path(sys.argv[1]) if len(sys.argv) > 1 else PHOTO
-    worker = Worker()
+    worker = Worker("--isolation", "none")
     client = Client(worker)
     print_distances(client)
     print_costs(client, image.read_bytes())

@@ -59,8 +59,8 @@ class Worker:
             self.group.enter()
 
         self.process = subprocess.Popen(
-            [os.environ["IMAGE_WORKER"], "serve", "--port", "0", "--threads", "1", "--cache-memory-mib", "0", "--load-reports",
-             "--log-format", "json", "--max-waiting-images", "2000", "--max-connection-calls", "2000"],
+            [os.environ["IMAGE_WORKER"], "serve", "--port", "0", "--isolation", "none", "--threads", "1", "--cache-memory-mib", "0",
+             "--load-reports", "--log-format", "json", "--max-waiting-images", "2000", "--max-connection-calls", "2000"],
             stderr=subprocess.PIPE, text=True, preexec_fn=confine)
         self.address = next(match[1] for line in self.process.stderr if (match := re.search(r"(127\.0\.0\.1:\d+)", line)))
         self.port = int(self.address.split(":")[1])

@@ -117,7 +117,7 @@ def main() -> int:
     parser.add_argument("--options", nargs=argparse.REMAINDER, default=[], help="settings of the worker")
     arguments = parser.parse_args()
     os.environ["IMAGE_WORKER"] = arguments.worker
-    worker = Worker("--cache-memory-mib", "0", *arguments.options)
+    worker = Worker("--cache-memory-mib", "0", "--isolation", "none", *arguments.options)
     context = multiprocessing.get_context("spawn")
     done, results = context.Value("l", 0), context.Queue()
     each = arguments.images // arguments.clients

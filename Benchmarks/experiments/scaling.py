@@ -25,8 +25,8 @@ CALLS = [1, 8, 64, 512]
 class Worker:
     def __init__(self, program: str, core: int):
         self.process = subprocess.Popen(
-            [program, "serve", "--port", "0", "--threads", "1", "--cache-memory-mib", "0", "--max-waiting-images", "2000",
-             "--max-connection-calls", "2000"],
+            [program, "serve", "--port", "0", "--isolation", "none", "--threads", "1", "--cache-memory-mib", "0",
+             "--max-waiting-images", "2000", "--max-connection-calls", "2000"],
             stderr=subprocess.PIPE, text=True, preexec_fn=lambda: os.sched_setaffinity(0, {core}))
         self.address = next(match[1] for line in self.process.stderr if (match := re.search(r"(127\.0\.0\.1:\d+)", line)))
         threading.Thread(target=self.process.stderr.read, daemon=True).start()

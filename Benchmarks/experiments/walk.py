@@ -32,7 +32,7 @@ TOOLCHAIN = Path(shutil.which("swift")).resolve().parent
 
 def serve(image: bytes, count: int, is_batch: bool, profile: Path):
     """Serves images one after the other in a worker that writes a profile."""
-    worker = Worker("--threads", "1", environment={"LLVM_PROFILE_FILE": str(profile)})
+    worker = Worker("--isolation", "none", "--threads", "1", environment={"LLVM_PROFILE_FILE": str(profile)})
     client = Client(worker)
     for number in range(count):
         configuration = {"max_width": 60 + number, "always_encode": True}  # none is in the cache

@@ -101,8 +101,8 @@ class Worker:
             self.group.enter()
 
         self.process = subprocess.Popen(
-            [program, "serve", "--port", "0", "--threads", "1", "--cache-memory-mib", "0", "--max-waiting-images", "2000",
-             "--max-connection-calls", "2000"], stderr=subprocess.PIPE, text=True, preexec_fn=confine)
+            [program, "serve", "--port", "0", "--isolation", "none", "--threads", "1", "--cache-memory-mib", "0",
+             "--max-waiting-images", "2000", "--max-connection-calls", "2000"], stderr=subprocess.PIPE, text=True, preexec_fn=confine)
         self.address = next(match[1] for line in self.process.stderr if (match := re.search(r"(127\.0\.0\.1:\d+)", line)))
         threading.Thread(target=self.process.stderr.read, daemon=True).start()
 

@@ -26,7 +26,7 @@ READY = "Boolean(playground.variant.result && !playground.variant.isBusy)"
 
 
 def start(*options: str) -> tuple[Worker, str]:
-    worker = Worker("--playground-port", "0", *options)
+    worker = Worker("--isolation", "none", "--playground-port", "0", *options)
     found = lambda: re.search(r"(http://127\.0\.0\.1:\d+/)", "".join(worker.log))  # noqa: E731
     assert wait_until(lambda: found() is not None)
     return worker, found()[1]

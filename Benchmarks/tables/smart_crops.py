@@ -98,7 +98,7 @@ def table(methods, cases) -> None:
 
 
 def main() -> None:
-    worker = Worker("--cache-memory-mib", "0")
+    worker = Worker("--cache-memory-mib", "0", "--isolation", "none")
     client = Client(worker)
     methods = {
         "GRAVITY_SMART": lambda data, *size: worker_crop(client, data, *size),

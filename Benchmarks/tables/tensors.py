@@ -76,7 +76,7 @@ class Worker:
     def __init__(self, program: str, folder: Path | None = None) -> None:
         place = ["--unix-socket", str(folder / "socket")] if folder else ["--port", "0"]
         self.process = subprocess.Popen(
-            [program, "serve", *place, "--shared-memory", "--cache-memory-mib", "0"], stderr=subprocess.PIPE, text=True)
+            [program, "serve", *place, "--isolation", "none", "--shared-memory", "--cache-memory-mib", "0"], stderr=subprocess.PIPE, text=True)
         line = next((line for line in self.process.stderr if "serving" in line), "")
         port = re.search(r"127\.0\.0\.1:(\d+)", line)
         self.address = f"unix:{folder}/socket" if folder else f"127.0.0.1:{port[1]}"

@@ -11,10 +11,10 @@ __all__ = ["UNLIMITED", "Client", "Worker", "fixture_bytes"]
 
 
 class Worker(conftest.Worker):
-    """A worker without a result cache, so that every call does its work."""
+    """A worker without a result cache, so that every call does its work, and without isolation, unless `options` ask for it."""
 
     def __init__(self, *options: str, environment: dict[str, str] | None = None):
-        super().__init__("--cache-memory-mib", "0", *options, environment=environment)
+        super().__init__("--cache-memory-mib", "0", "--isolation", "none", *options, environment=environment)
 
 
 class Client(conftest.Client):

@@ -20,12 +20,35 @@
 
 extern char **environ;
 
+/// The variables that results, or the libraries and fonts that are found, depend on. Others may be secrets of the
+/// server.
+static const char *const inherited[] = {
+    "LD_LIBRARY_PATH",    "IMAGE_WORKER_INSTRUCTION_SET",
+    "FONTCONFIG_FILE",    "FONTCONFIG_PATH",
+    "FONTCONFIG_SYSROOT", "HOME",
+    "XDG_CACHE_HOME",     "XDG_CONFIG_HOME",
+    "XDG_DATA_HOME",
+};
+enum { INHERITED_COUNT = sizeof inherited / sizeof *inherited };
+
+/// Returns the variable `name` of this process with its value, or NULL.
+static char *find_variable(const char *name) {
+  const size_t length = strlen(name);
+  for (char **variable = environ; *variable != NULL; variable++) {
+    if (strncmp(*variable, name, length) == 0 && (*variable)[length] == '=') {
+      return *variable;
+    }
+  }
+  return NULL;
+}
+
 /// Starts the program with `control` as descriptor CSANDBOX_CONTROL. Returns 0 or an error number.
 static int spawn(const char *path, char *const arguments[], int control, pid_t *pid) {
-  char *environment[2] = {NULL, NULL};
-  for (char **variable = environ; *variable != NULL; variable++) {
-    if (strncmp(*variable, "LD_LIBRARY_PATH=", sizeof "LD_LIBRARY_PATH=" - 1) == 0) {
-      environment[0] = *variable;
+  char *environment[INHERITED_COUNT + 1] = {NULL};
+  for (size_t i = 0, count = 0; i < INHERITED_COUNT; i++) {
+    char *variable = find_variable(inherited[i]);
+    if (variable != NULL) {
+      environment[count++] = variable;
     }
   }
   posix_spawn_file_actions_t actions;

@@ -31,6 +31,7 @@ struct Worker: Service {
   private let callLog: CallLog
   /// What balancers are told; `nil` without load reports.
   private let load: LoadMeter?
+  private let codecs: CodecPlace
 
   init(
     settings: Settings, telemetry: Telemetry, metrics: MetricRegistry, logger: Logger, end: ProcessEnd,
@@ -48,6 +49,7 @@ struct Worker: Service {
     security = try Security(settings.security, presets: presets, metrics: metrics, logger: logger)
     try FontDirectory.use(settings.fonts)
     try FaceDetectorFile.load(settings.faceDetector)
+    codecs = try settings.isolation.makePlace(settings)
     var environment = WorkerEnvironment(
       limits: settings.limits, presets: presets,
       takesOnlyPresets: settings.takesOnlyPresets,
@@ -55,7 +57,7 @@ struct Worker: Service {
       cache: try settings.cache.map { try Self.cache($0, logger: logger) },
       memoryLimit: settings.workMemoryLimit,
       receivesMessages: true, threadCount: settings.threadCount,
-      helpers: try settings.isolation.makeHelpers(settings), tracer: telemetry.tracer, traceID: { $0.traceID },
+      helpers: codecs.helpers, tracer: telemetry.tracer, traceID: { $0.traceID },
       isTraced: { $0.isTraced }, deadline: { $0.callDeadline }, callers: security.callers,
       callerName: { $0.callerName }, metrics: metrics)
     load = settings.reportsLoad ? Self.meter(of: &environment, threadCount: settings.threadCount) : nil
@@ -174,7 +176,7 @@ struct Worker: Service {
     let isInherited = supervisor.listeningDescriptor != nil
     settings.security.warn(
       of: isInherited ? bound.map { .tcp(host: $0.0, port: $0.1) } ?? listenAddress : listenAddress, logger)
-    settings.isolation.log(environment.helpers, logger)
+    settings.isolation.log(codecs, logger)
   }
 
   /// Tells callers to go elsewhere first.

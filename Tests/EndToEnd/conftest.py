@@ -16,6 +16,7 @@ from google.protobuf.descriptor_pool import DescriptorPool
 from google.protobuf.message_factory import GetMessageClass
 from grpc_reflection.v1alpha.proto_reflection_descriptor_database import ProtoReflectionDescriptorDatabase
 from hooks import pytest_runtest_logreport, pytest_runtest_protocol, pytest_terminal_summary  # noqa: F401
+from processes import family_cpu_seconds
 
 FIXTURES = Path(__file__).parent.parent / "TestSupport" / "Fixtures"
 SERVICE = "imageworker.v1.ImageWorkerService"
@@ -87,8 +88,8 @@ class Worker:
         return f"127.0.0.1:{self.port}"
 
     def cpu_seconds(self) -> float:
-        fields = Path(f"/proc/{self.process.pid}/stat").read_text().rsplit(")", 1)[1].split()
-        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+        """The CPU time of the worker and its helpers."""
+        return family_cpu_seconds(self)
 
     def rss_mib(self) -> float:
         status = Path(f"/proc/{self.process.pid}/status").read_text()

@@ -1,10 +1,16 @@
 """The state of processes and their threads, any of which may end while it is read."""
 
+from __future__ import annotations
+
 import os
+import re
+import threading
 import time
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from conftest import Worker
+if TYPE_CHECKING:
+    from conftest import Worker
 
 GONE = (FileNotFoundError, ProcessLookupError)
 
@@ -46,6 +52,43 @@ def cpu_seconds(pid: int) -> float:
     """The CPU time of a process; 0 if it has ended."""
     spent = fields(f"/proc/{pid}")[11:13]
     return sum(map(int, spent)) / os.sysconf("SC_CLK_TCK")
+
+
+def family(worker: Worker) -> list[int]:
+    """The worker and the processes that it has started."""
+    return [worker.process.pid, *descendants(worker.process.pid)]
+
+
+def family_cpu_seconds(worker: Worker) -> float:
+    """The CPU time of a worker and of the processes that it has started, including those that have ended."""
+    spent = (fields(f"/proc/{pid}")[11:15] for pid in family(worker))
+    return sum(int(ticks) for four in spent for ticks in four) / os.sysconf("SC_CLK_TCK")
+
+
+def family_mib(worker: Worker) -> float:
+    """The memory of a worker and of the processes that it has started, in which shared pages count once."""
+    found = (re.search(r"^Pss:\s+(\d+)", contents(f"/proc/{pid}/smaps_rollup"), re.MULTILINE) for pid in family(worker))
+    return sum(int(one[1]) for one in found if one) / 1024
+
+
+class PeakMemory(threading.Thread):
+    """Observes the memory of a worker and of the processes that it has started."""
+
+    def __init__(self, worker: Worker):
+        super().__init__(daemon=True)
+        self.worker, self.mib, self.is_over = worker, 0.0, threading.Event()
+
+    def __enter__(self) -> PeakMemory:
+        self.start()
+        return self
+
+    def run(self):
+        while not self.is_over.wait(0.05):
+            self.mib = max(self.mib, family_mib(self.worker))
+
+    def __exit__(self, *_):
+        self.is_over.set()
+        self.join()
 
 
 def is_idle(*processes: int) -> bool:

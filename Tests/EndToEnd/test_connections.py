@@ -250,7 +250,10 @@ def test_a_library_that_is_stuck_does_not_keep_the_process(tmp_path):
     from PIL import Image
     webp = BytesIO()
     Image.open(BytesIO(fixture_bytes("photo.png"))).convert("RGB").save(webp, "WEBP")
-    worker = Worker("--drain-timeout-seconds", "1", "--metrics-port", "0", environment={"LD_PRELOAD": str(library)})
+    # A helper that is stuck is ended, and does not load the library.
+    worker = Worker(
+        "--isolation", "none", "--drain-timeout-seconds", "1", "--metrics-port", "0",
+        environment={"LD_PRELOAD": str(library)})
     client = Client(worker)
     call = client.process(webp.getvalue(), preset="favicon")
     threading.Thread(target=lambda: call.exception(), daemon=True).start()

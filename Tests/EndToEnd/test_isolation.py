@@ -1,6 +1,7 @@
-"""Workers with --isolation process: lost helpers, drains, limits, and systems that refuse parts of the sandbox."""
+"""Workers whose codecs are isolated: lost helpers, drains, limits, and systems that refuse parts of the sandbox."""
 
 import io
+import json
 import os
 import platform
 import re
@@ -14,7 +15,7 @@ import pytest
 from conftest import UNLIMITED, Client, Worker, built_in, fixture_bytes, metric, wait_until
 from google.rpc import code_pb2, error_details_pb2
 from PIL import Image
-from processes import contents, cpu_seconds, descendants, helpers, is_alive, is_idle
+from processes import contents, cpu_seconds, descendants, family, helpers, is_alive, is_idle
 from test_lifecycle import Feed
 
 pytestmark = built_in("isolation")
@@ -167,7 +168,7 @@ def test_helpers_end_with_a_killed_worker(isolated):
 
 
 def test_a_signal_to_every_process_only_drains_the_worker(isolated):
-    assert ready_helper(isolated)
+    assert favicon(isolated)
     processes = descendants(isolated.process.pid)
     for pid in processes:
         os.kill(pid, signal.SIGTERM)
@@ -182,30 +183,41 @@ def test_a_signal_to_every_process_only_drains_the_worker(isolated):
 
 def test_helpers_have_no_descriptor_of_the_worker(isolated):
     assert favicon(isolated)
-    links = [os.readlink(file) for file in Path(f"/proc/{ready_helper(isolated)}/fd").iterdir()]
+    links = [os.readlink(file) for file in Path(f"/proc/{helpers(isolated)[0]}/fd").iterdir()]
     assert sorted(re.sub(r"\d+", "N", link) for link in links) == ["/dev/null"] * 3 + ["socket:[N]"] * 2, links
 
 
-def ready_helper(worker: Worker) -> int:
-    """The one helper that stays ready: that of the last connection."""
+def test_helpers_have_no_secret_of_the_environment(monkeypatch):
+    monkeypatch.setenv("IMAGE_WORKER_INSTRUCTION_SET", "scalar")
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_HEADERS", "authorization=secret")
+    worker = isolated_worker()
+    zygote = descendants(worker.process.pid)[0]
+    environment = contents(f"/proc/{zygote}/environ")
+    assert "IMAGE_WORKER_INSTRUCTION_SET=scalar" in environment.split("\0") and "secret" not in environment
+    assert favicon(worker) and worker.stop() == 0
+
+
+def ready_helpers(worker: Worker, count: int) -> set[int]:
     found = []
 
-    def is_alone() -> bool:
+    def are_ready() -> bool:
         found[:] = helpers(worker)
-        return len(found) == 1
+        return len(found) == count
 
-    assert wait_until(is_alone), found
-    return found[0]
+    assert wait_until(are_ready), found
+    return set(found)
 
 
 def test_a_helper_works_for_one_connection(isolated):
     options = [*UNLIMITED, ("grpc.use_local_subchannel_pool", 1)]
-    clients = [Client(isolated, grpc.insecure_channel(isolated.address, options=options)) for _ in range(2)]
-    used = []
-    for client in [clients[0], clients[0], clients[1], clients[0]]:
+    clients = [Client(isolated, grpc.insecure_channel(isolated.address, options=options)) for _ in range(3)]
+    # Two stay ready: for the image thread, and for the express lane.
+    ready = [ready_helpers(isolated, 2)]
+    for client in [clients[0], clients[0], clients[1], clients[0], clients[2], clients[1]]:
         list(client.process(fixture_bytes("photo-420.jpg"), "favicon"))
-        used.append(ready_helper(isolated))
-    assert used[0] == used[1] and len(set(used)) == 3, used
+        ready.append(ready_helpers(isolated, 2))
+    # The third connection gets a new helper in place of that of the second, and so does the second then.
+    assert [len(later - earlier) for earlier, later in zip(ready, ready[1:])] == [0, 0, 0, 0, 1, 1], ready
 
 
 # A program that runs the worker on a system that refuses calls, by their numbers on x86-64.
@@ -257,3 +269,39 @@ def test_without_a_system_call_filter_the_worker_refuses_to_start(monkeypatch, t
     refuse(monkeypatch, tmp_path, SECCOMP)
     with pytest.raises(AssertionError, match="--isolation is process.*system call filter"):
         isolated_worker()
+
+
+def place_lines(worker: Worker) -> list[dict]:
+    """The lines of a stopped worker that report where codecs run."""
+    return [line for line in map(json.loads, worker.log) if line["message"].startswith("codecs run in")]
+
+
+@needs_numbers
+def test_by_default_the_worker_starts_without_a_sandbox_and_warns_once(monkeypatch, tmp_path):
+    refuse(monkeypatch, tmp_path, SECCOMP)
+    monkeypatch.delenv("IMAGE_WORKER_ISOLATION", raising=False)
+    worker = Worker("--crash-directory", str(tmp_path))
+    assert favicon(worker) and descendants(worker.process.pid) == []
+    assert worker.stop() == 0
+    line, = place_lines(worker)
+    assert line["level"] == "warning" and "--isolation none" in line["message"], line
+    assert "system call filter" in line["reason"] and line["crash_directory"] == "not used", line
+
+
+def test_by_default_codecs_are_isolated(monkeypatch, tmp_path):
+    monkeypatch.delenv("IMAGE_WORKER_ISOLATION", raising=False)
+    worker = Worker("--crash-directory", str(tmp_path), "--metrics-port", "0")
+    assert favicon(worker) and helpers(worker) and metric(worker, "imageworker_helpers") > 0
+    assert worker.stop() == 0
+    line, = place_lines(worker)
+    assert line["level"] == "notice" and "in sandboxed processes" in line["message"], line
+
+
+def test_without_isolation_there_are_no_other_processes(tmp_path):
+    worker = Worker("--isolation", "none", "--metrics-port", "0")
+    assert favicon(worker) and family(worker) == [worker.process.pid] and metric(worker, "imageworker_helpers") == 0
+    assert worker.stop() == 0
+    line, = place_lines(worker)
+    assert line["level"] == "notice" and "in the worker itself" in line["message"], line
+    with pytest.raises(AssertionError, match="--crash-directory is .*--isolation none"):
+        Worker("--isolation", "none", "--crash-directory", str(tmp_path))

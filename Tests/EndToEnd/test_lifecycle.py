@@ -10,7 +10,7 @@ import pytest
 from conftest import Client, Worker, fixture_bytes, wait_until
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from PIL import Image
-from processes import is_idle
+from processes import family, is_idle
 
 
 @pytest.fixture(scope="module")
@@ -98,7 +98,7 @@ def test_a_client_that_leaves_stops_the_work(client, worker, large_photo, whole_
         next(call)
         call.cancel()
         feed.close()
-    assert wait_until(lambda: is_idle(worker.process.pid))
+    assert wait_until(lambda: is_idle(*family(worker)))
     assert worker.cpu_seconds() - cpu < images * whole_cost[0] * 0.6
     assert [r.WhichOneof("part") for r in client.process(fixture_bytes("photo.png"), preset="favicon")][-1] == "report"
 

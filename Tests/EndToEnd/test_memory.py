@@ -8,7 +8,8 @@ import zlib
 from pathlib import Path
 
 import pytest
-from conftest import Client, Worker, fixture_bytes, metric, wait_until
+from conftest import Client, Worker, built_in, fixture_bytes, metric, wait_until
+from processes import PeakMemory, family_mib
 
 WIDTH, HEIGHT = 12_000, 8_400
 CHUNK = 256 << 10
@@ -74,24 +75,28 @@ def files():
     return {"png": png, "jpeg": results[0][0], "progressive": results[1][0]}
 
 
+@pytest.mark.parametrize("isolation", ["none", pytest.param("process", marks=built_in("isolation"))])
 @pytest.mark.parametrize("kind", ["png", "jpeg", "progressive"])
-def test_two_uploads_of_100_megapixels(files, kind):
-    worker, results = Worker("--cache-memory-mib", "0"), []  # every call must do its work
+def test_two_uploads_of_100_megapixels(files, kind, isolation):
+    # Every call must do its work.
+    worker, results = Worker("--cache-memory-mib", "0", "--isolation", isolation), []
     try:
-        floor = worker.rss_mib()
+        floor = family_mib(worker)
         threads = [
             threading.Thread(target=upload, args=(worker, files[kind], results), kwargs={"preset": "compressedThumbnail"})
             for _ in range(2)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
+        with PeakMemory(worker) as peak:
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
         assert len(results) == 2
         for _, report in results:
             assert report.peak_memory_bytes < 24 << 20
             assert (report.output.width, report.output.height) == (1029, 720)
-        assert peak_mib(worker) < LIMIT_MIB
-        assert wait_until(lambda: worker.rss_mib() < floor + 40)
+        # The samples may have missed the peak of the worker itself, which the system knows.
+        assert max(peak.mib, peak_mib(worker)) < LIMIT_MIB
+        assert wait_until(lambda: family_mib(worker) < floor + 40)
     finally:
         assert worker.stop() == 0, "".join(worker.log)
 
@@ -100,7 +105,7 @@ def test_free_memory_returns_when_idle(files):
     """Mixed traffic leaves free memory in every thread's arena; an idle worker returns it to the system."""
     worker = Worker("--cache-memory-mib", "0")
     try:
-        floor = worker.rss_mib()
+        floor = family_mib(worker)
         formats = [2, 3, 4]  # JPEG, PNG, WebP
         images = [fixture_bytes(name) for name in ("photo.webp", "photo.png", "photo-progressive.jpg", "photo.gif")]
         images.append(files["progressive"])
@@ -114,12 +119,13 @@ def test_free_memory_returns_when_idle(files):
                     preferred_format=formats[(seed + turn) % len(formats)]))
 
         threads = [threading.Thread(target=traffic, args=(seed,)) for seed in range(6)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-        assert peak_mib(worker) > floor + 30, "the traffic was too light to show anything"
-        assert wait_until(lambda: worker.rss_mib() < floor + 20), f"{worker.rss_mib()} MiB, {floor} at its start"
+        with PeakMemory(worker) as peak:
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+        assert peak.mib > floor + 30, "the traffic was too light to show anything"
+        assert wait_until(lambda: family_mib(worker) < floor + 20), f"{family_mib(worker)} MiB, {floor} at its start"
     finally:
         assert worker.stop() == 0, "".join(worker.log)
 

@@ -82,8 +82,9 @@ def test_a_stuck_thread_ends_the_reports_of_life(tmp_path):
     subprocess.run(["cc", "-shared", "-fPIC", "-o", library, tmp_path / "stuck.c"], check=True)
     webp, reports = BytesIO(), Reports(tmp_path)
     Image.open(BytesIO(fixture_bytes("photo.png"))).convert("RGB").save(webp, "WEBP")
+    # A helper that is stuck is ended, and does not load the library.
     worker = Worker(
-        "--stuck-thread-seconds", "1", "--drain-timeout-seconds", "0",
+        "--isolation", "none", "--stuck-thread-seconds", "1", "--drain-timeout-seconds", "0",
         environment={"NOTIFY_SOCKET": str(reports.path), "WATCHDOG_USEC": "400000", "LD_PRELOAD": str(library)})
     call = Client(worker).process(webp.getvalue(), preset="favicon")
     threading.Thread(target=call.exception, daemon=True).start()

@@ -13,7 +13,7 @@ import grpc
 import pytest
 from conftest import FIXTURES, Client, Worker, fixture_bytes, wait_until
 from PIL import Image
-from processes import contents, threads
+from processes import contents, family, threads
 from telemetry import Collector, attributes, environment, trace_events, traced
 
 TRACE, PARENT = "4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7"
@@ -111,8 +111,8 @@ def test_items_of_a_batch_are_spans_with_their_ids(collector):
 
 
 def cpu_nanoseconds(worker: Worker) -> int:
-    """Returns the CPU time of the whole process with nanosecond resolution, which `ps` does not have."""
-    return sum(int((contents(thread / "schedstat") or "0").split()[0]) for thread in threads(worker.process.pid))
+    """Returns the CPU time of the worker and its helpers with nanosecond resolution, which `ps` does not have."""
+    return sum(int((contents(thread / "schedstat") or "0").split()[0]) for pid in family(worker) for thread in threads(pid))
 
 
 def test_busy_times_account_for_the_cpu_time(collector, tmp_path):

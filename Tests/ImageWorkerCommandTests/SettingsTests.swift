@@ -115,6 +115,17 @@ struct SettingsTests {
     #expect(settings.port == 50051)
   }
 
+  @Test("codecs are isolated by default; without isolation, images on which they crash cannot be kept")
+  func isolation() throws {
+    #expect(try Self.settings().isolation.isolation == .auto)
+    #expect(try Self.settings(options: ["isolation": ["none"]]).isolation.isolation == .none)
+    #expect(
+      Self.error(environment: ["IMAGE_WORKER_ISOLATION": "never"])
+        == "IMAGE_WORKER_ISOLATION is \"never\"; it must be one of auto, none, process")
+    let error = Self.error(environment: ["IMAGE_WORKER_ISOLATION": "none", "IMAGE_WORKER_CRASH_DIRECTORY": "/tmp"])
+    #expect(error.hasPrefix("IMAGE_WORKER_CRASH_DIRECTORY is \"/tmp\"") && error.contains("--isolation none"))
+  }
+
   @Test("the limit of instructions is no setting, and must be valid")
   func instructionSet() throws {
     for value in ["scalar", "avx2", "neon", "avx512"] {

@@ -133,11 +133,11 @@ package final class HelperPool: Sendable {
   }
 
   /// Starts the helpers that stay ready.
-  /// - Throws: `overloaded` if helpers cannot be started here.
-  package func warmUp() throws(PipelineError) {
+  /// - Throws: The reason why helpers cannot be started here.
+  package func warmUp() throws(HelperLoss) {
     while state.withLock({ $0.count < warmCount }) {
       state.withLock { $0.count += 1 }
-      giveBack(try start(), isUsable: true)
+      giveBack(try startProcess(), isUsable: true)
     }
   }
 
@@ -216,6 +216,12 @@ package final class HelperPool: Sendable {
 
   /// Starts a helper that is already counted.
   func start() throws(PipelineError) -> Lease {
+    do throws(HelperLoss) { return try startProcess() } catch {
+      throw PipelineError(.overloaded, "no process for the image can be started: \(error); try again later")
+    }
+  }
+
+  private func startProcess() throws(HelperLoss) -> Lease {
     do throws(HelperLoss) {
       let lease = Lease(process: try zygote.start())
       // The answer shows that it is in its sandbox.
@@ -232,7 +238,7 @@ package final class HelperPool: Sendable {
       return lease
     } catch {
       state.withLock { $0.count -= 1 }
-      throw PipelineError(.overloaded, "no process for the image can be started: \(error); try again later")
+      throw error
     }
   }
 

@@ -120,7 +120,7 @@ package enum MetricCatalog {
   private static let helpers = [
     MetricDescription(
       "imageworker.helpers", unit: "{process}", kind: .gauge,
-      help: "Processes that codecs run in, including idle ones; only with --isolation process"),
+      help: "Processes that codecs run in, including idle ones; 0 where they run in the worker itself"),
     MetricDescription(
       "imageworker.helpers.started", unit: "{process}", kind: .counter, help: "Processes started for codecs"),
     MetricDescription(
