@@ -8,11 +8,10 @@ struct FacesTests {
 
   /// A detector of dark squares in bright ones.
   private static func cascade() throws -> OpaquePointer {
-    let path = URL(filePath: #filePath).deletingLastPathComponent().appending(
-      path: "../Fuzz/seeds/squares.cascade"
-    ).path
+    let file = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "../Fuzz/seeds/squares.cascade")
+    let text = try String(contentsOf: file, encoding: .utf8)
     var reason: UnsafePointer<CChar>?
-    return try #require(cpixels_cascade_load(path, &reason))
+    return try #require(cpixels_cascade_create(text, text.utf8.count, &reason))
   }
 
   /// Rectangles of any size and level, of which some are in the middle of others.

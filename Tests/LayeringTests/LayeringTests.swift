@@ -155,15 +155,8 @@ struct LayeringTests {
       }
       let allowed: Set<Substring> = [
         "arm_neon.h", "cinstructions.h", "immintrin.h", "math.h", "stdatomic.h", "stdbool.h", "stddef.h", "stdint.h",
-        "stdlib.h",
-        "string.h",
+        "stdlib.h", "string.h",
       ]
-      // A cascade is read from its file before helpers lose the right to open one.
-      let reading: Set<Substring> = ["errno.h", "fcntl.h", "sys/stat.h", "unistd.h"]
-      if file.path.hasSuffix("cascade_file.c") {
-        #expect(allowed.union(reading).isSuperset(of: system))
-        continue
-      }
       #expect(allowed.isSuperset(of: system), "\(file.path): \(system)")
     }
   }

@@ -593,9 +593,6 @@ typedef struct cpixels_cascade cpixels_cascade;
 /// Reads a cascade of Haar features. Returns NULL for a text that is none, with the reason in `error`.
 cpixels_cascade *cpixels_cascade_create(const char *text, size_t byte_count, const char **error);
 
-/// Reads the cascade in a file of at most 8 MiB. Returns NULL with the reason in `error`.
-cpixels_cascade *cpixels_cascade_load(const char *path, const char **error);
-
 /// Frees a cascade; NULL is ignored.
 void cpixels_cascade_destroy(cpixels_cascade *cascade);
 

@@ -1,5 +1,6 @@
 internal import ImageCodecs
 internal import ImageKernels
+internal import LibC
 internal import Synchronization
 
 /// The detector of faces that this process uses.
@@ -8,6 +9,8 @@ package enum FaceDetection {
   package static let defaultPath = "/usr/share/opencv4/haarcascades/haarcascade_frontalface_alt2.xml"
   /// The name that stands for no detector.
   package static let noPath = "none"
+  /// The maximum size of a file; those of OpenCV have up to 3 MB.
+  private static let maxByteCount = 8 << 20
 
   private enum State {
     /// The default, which is read when it is first needed.
@@ -21,16 +24,23 @@ package enum FaceDetection {
   /// - `path`: The path of the file, or `none`.
   /// - Throws: `invalidField` with a message that starts with the path.
   package static func use(path: String) throws(PipelineError) {
-    var cascade: FaceCascade?
-    if path != noPath {
-      do throws(FaceCascadeError) { cascade = try FaceCascade(path: path) } catch {
-        throw PipelineError(
-          .invalidField,
-          "\(path), which is no detector of faces: \(error.reason); it must be a cascade of OpenCV with Haar features, such "
-            + "as \(defaultPath) of the package opencv-data, or \(noPath)")
-      }
-    }
+    let cascade = path == noPath ? nil : try load(path)
     state.withLock { $0 = .read(cascade) }
+  }
+
+  private static func load(_ path: String) throws(PipelineError) -> FaceCascade {
+    let text: [UInt8]
+    do throws(FileReadError) { text = try readFile(path, maxByteCount: maxByteCount) } catch {
+      throw unusable(path, error.reason)
+    }
+    do throws(FaceCascadeError) { return try FaceCascade(text: text) } catch { throw unusable(path, error.reason) }
+  }
+
+  private static func unusable(_ path: String, _ reason: String) -> PipelineError {
+    PipelineError(
+      .invalidField,
+      "\(path), which is no detector of faces: \(reason); it must be a cascade of OpenCV with Haar features, such "
+        + "as \(defaultPath) of the package opencv-data, or \(noPath)")
   }
 
   /// Reads the default unless another file is used, for a process that can open no files later.
@@ -40,7 +50,7 @@ package enum FaceDetection {
   static var cascade: FaceCascade? {
     state.withLock { state in
       if case .read(let cascade) = state { return cascade }
-      let cascade = try? FaceCascade(path: defaultPath)
+      let cascade = try? load(defaultPath)
       state = .read(cascade)
       return cascade
     }
