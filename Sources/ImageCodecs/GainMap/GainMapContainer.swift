@@ -4,8 +4,7 @@
 package struct GainMapContainer {
   /// The beginning of the JPEG, which is replaced: up to its tables.
   package private(set) var head: [UInt8] = []
-  /// The position of the XMP segment in `head`, which may be empty.
-  private var xmp = 0..<0
+  private var segments = JPEGSegments([.xmp])
 
   /// The maximum size of what is replaced, and of what replaces it.
   package static let maxByteCount = 4 * 65_537
@@ -16,30 +15,18 @@ package struct GainMapContainer {
   ///
   /// - Returns: Whether it is complete.
   package mutating func push(_ bytes: RawSpan) -> Bool {
-    head.append(bytes.extracting(first: max(0, Self.maxByteCount - head.count)))
-    var end = 2
-    while let (kind, next) = segment(at: end) {
-      guard let kind else {
-        head.removeSubrange(end...)
-        if xmp.isEmpty { xmp = end..<end }
-        return true
-      }
-      if kind == .xmp { xmp = end..<next }
-      end = next
-    }
-    return false
+    let read = bytes.extracting(first: max(0, Self.maxByteCount - head.count))
+    head.append(read)
+    segments.push(read)
+    guard let end = segments.metadataEnd else { return false }
+    head.removeSubrange(Int(end)...)
+    return true
   }
 
-  /// Returns the kind of the segment at `start`, `nil` for one that is not replaced, and its end; `nil` if it is not
-  /// complete.
-  private func segment(at start: Int) -> (kind: JPEGSegments.Kind?, end: Int)? {
-    guard head.count >= start + 4 else { return nil }
-    let marker = head[start + 1]
-    guard marker == 0xE0 || marker == 0xE1 else { return (nil, start) }
-    let end = start + 2 + (Int(head[start + 2]) << 8 | Int(head[start + 3]))
-    guard head.count >= end else { return nil }
-    let name = head[start + 4..<end]
-    return (JPEGSegments.Kind.allCases.first { $0.marker == marker && name.starts(with: $0.name) } ?? .jfif, end)
+  /// The position of the last XMP segment in `head`; empty, at its end, without one.
+  private var xmp: Range<Int> {
+    let last = segments.segments.last { $0.offset < head.count }
+    return last.map { Int($0.offset)..<Int($0.offset) + $0.bytes.count } ?? head.count..<head.count
   }
 
   /// Returns the beginning of the JPEG with its map.
@@ -52,9 +39,10 @@ package struct GainMapContainer {
   package func beginning(
     marker: [UInt8], metadata: GainMapMetadata, byteCount: Int, mapByteCount: Int
   ) -> [UInt8]? {
+    let xmp = xmp
     var result = Array(head[..<xmp.lowerBound])
     if metadata.isAdobe {
-      guard let segment = directory(mapByteCount: mapByteCount) else { return nil }
+      guard let segment = directory(in: head[xmp], mapByteCount: mapByteCount) else { return nil }
       result += segment
     } else {
       result += head[xmp]
@@ -75,11 +63,11 @@ package struct GainMapContainer {
 
   private static let end = Array("</rdf:RDF>".utf8)
 
-  /// Returns the XMP segment of the image with the directory of its map.
-  private func directory(mapByteCount: Int) -> [UInt8]? {
+  /// Returns the XMP segment of the image, which may be empty, with the directory of its map.
+  private func directory(in segment: ArraySlice<UInt8>, mapByteCount: Int) -> [UInt8]? {
     let description = Array(Self.description(mapByteCount: mapByteCount).utf8)
     let name = JPEGSegments.Kind.xmp.name
-    var packet = Array(head[xmp].dropFirst(4 + name.count))
+    var packet = Array(segment.dropFirst(4 + name.count))
     if packet.isEmpty {
       packet = XMPEditor.opening + description + XMPEditor.closing
     } else if let place = packet.lastPosition(of: Self.end) {

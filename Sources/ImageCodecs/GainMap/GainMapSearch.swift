@@ -55,7 +55,7 @@ package struct GainMapSearch: Sendable {
       case .iso: true
       case .xmp: segment.bytes.contains(text: GainMapMetadata.adobeNamespace)
       case .exif: segment.bytes.contains(text: "Apple iOS")
-      case .jfif, .multiPicture, .profile: false
+      case .multiPicture, .profile: false
       }
     }
   }
@@ -84,7 +84,7 @@ package struct GainMapMetadata: Sendable {
     let kept = found.segments.filter { segment in
       switch segment.kind {
       case .xmp: [Self.adobeNamespace, Self.appleNamespace].contains { segment.bytes.contains(text: $0) }
-      case .jfif, .exif, .iso, .multiPicture, .profile: true
+      case .exif, .iso, .multiPicture, .profile: true
       }
     }
     return kept.flatMap(\.bytes)

@@ -17,18 +17,17 @@ struct JPEGSegments {
 
   /// The content of a segment, by the name at its beginning.
   enum Kind: Sendable, Hashable, CaseIterable {
-    case jfif, exif, xmp, iso, multiPicture, profile
+    case exif, xmp, iso, multiPicture, profile
 
     var marker: UInt8 {
       switch self {
-      case .jfif: 0xE0
       case .exif, .xmp: 0xE1
       case .iso, .multiPicture, .profile: 0xE2
       }
     }
 
     private static let names: [Kind: [UInt8]] = [
-      .jfif: "JFIF", .exif: "Exif", .xmp: "http://ns.adobe.com/xap/1.0/", .iso: "urn:iso:std:iso:ts:21496:-1",
+      .exif: "Exif", .xmp: "http://ns.adobe.com/xap/1.0/", .iso: "urn:iso:std:iso:ts:21496:-1",
       .multiPicture: "MPF", .profile: "ICC_PROFILE",
     ].mapValues { Array($0.utf8) + [0] }
 
@@ -58,6 +57,8 @@ struct JPEGSegments {
   /// The segments, in their order.
   private(set) var segments: [Segment] = []
   private(set) var byteCount = 0
+  /// The position of the first segment that is neither APP0 nor APP1; `nil` until it is reached.
+  private(set) var metadataEnd: UInt64?
 
   /// - `wanted`: the segments to collect.
   init(_ wanted: Set<Kind>) { self.wanted = wanted }
@@ -99,6 +100,7 @@ struct JPEGSegments {
   private mutating func readMarker() {
     guard pending[0] == 0xFF else { return step = .done }
     guard pending.count == 2 else { return }
+    if metadataEnd == nil, ![0xFF, 0xD8, 0xE0, 0xE1].contains(pending[1]) { metadataEnd = start }
     switch pending[1] {
     case 0xFF:  // a fill byte
       pending.removeLast()
@@ -125,7 +127,6 @@ struct JPEGSegments {
   }
 
   private var kind: Kind? {
-    guard (0xE0...0xE2).contains(pending[1]) else { return nil }
     return Kind.allCases.first { pending[1] == $0.marker && pending.dropFirst(4).starts(with: $0.name) }
   }
 
