@@ -32,6 +32,7 @@ ALLOWED = {
     ("CCodecs/memory/spill_socket.c", "MSG_NOSIGNAL"): "the file defines it as 0",
     ("image-worker/SystemMemory.swift", "/proc/"): "a file that does not exist is no limit",
     ("image-worker/SystemMemory.swift", "/sys/fs/cgroup"): "as /proc/",
+    ("WorkerService/Isolation/CodecHelper.swift", "/proc/self/fd/"): "helpers exist on Linux alone",
     ("WorkerService/Jobs/SharedMemory.swift", "posix_fallocate"): "the text of an error that Linux alone can have",
     ("WorkerTelemetry/Metrics/ProcessStatus.swift", "/proc/"): "a file that does not exist is 0",
     ("WorkerIsolation/HelperZygote.swift", "/proc/self/exe"): "helpers exist on Linux alone",

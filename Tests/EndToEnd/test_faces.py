@@ -3,14 +3,17 @@
 import io
 import json
 import os
+import shutil
+import signal
 import subprocess
 from pathlib import Path
 
 import grpc
 import numpy as np
 import pytest
-from conftest import Client, Worker, built_in
+from conftest import Client, Worker, built_in, metric, wait_until
 from PIL import Image
+from processes import descendants
 
 DETECTOR = str(Path(__file__).parent.parent / "Fuzz" / "seeds" / "squares.cascade")
 DEBIAN = "/usr/share/opencv4/haarcascades/haarcascade_frontalface_alt2.xml"
@@ -109,6 +112,11 @@ def test_without_a_detector_faces_are_refused(isolation):
             assert raised.value.code() == grpc.StatusCode.UNIMPLEMENTED
             assert "--face-detector" in raised.value.details() and "opencv-data" in raised.value.details()
             assert f"configuration.{field}".encode() in dict(raised.value.trailing_metadata())["grpc-status-details-bin"]
+            request = client.message("InspectImageRequest")(
+                image=image(), configuration=client.message("ProcessingConfiguration")(**fields))
+            with pytest.raises(grpc.RpcError) as inspected:
+                client.call("InspectImage", "unary_unary")(request, timeout=60)
+            assert inspected.value.code() == raised.value.code() and inspected.value.details() == raised.value.details()
         assert ends(client, image(), max_width=50)[1]
     finally:
         worker.stop()
@@ -153,6 +161,30 @@ def test_results_of_another_detector_are_not_taken_from_the_cache(tmp_path):
         finally:
             worker.stop()
     assert found == [(2, False), (2, True), (0, False)]
+
+
+@built_in("isolation")
+@pytest.mark.parametrize("replace", [os.replace, shutil.copyfile])
+def test_helpers_have_the_detector_that_the_worker_has_read(tmp_path, replace):
+    file, other = tmp_path / "detector.xml", tmp_path / "other.xml"
+    shutil.copyfile(DETECTOR, file)
+    other.write_text(Path(DETECTOR).read_text().replace("-1.6e+00", "-9.6e+00"))
+    worker = Worker(
+        "--face-detector", str(file), "--isolation", "process", "--cache-memory-mib", "0", "--metrics-port", "0")
+    try:
+        client = Client(worker)
+        assert len(ends(client, image(), regions=[HIDE])[0].faces) == 2
+        replace(other, file)
+        os.kill(descendants(worker.process.pid)[0], signal.SIGKILL)
+        assert wait_until(lambda: metric(worker, "imageworker_zygotes_replaced_total") == 1)
+        if replace is os.replace:
+            assert len(ends(client, image(), regions=[HIDE])[0].faces) == 2
+        else:  # The bytes are gone; those of another detector would end up in caches as if they were of the first.
+            with pytest.raises(grpc.RpcError) as raised:
+                ends(client, image(), regions=[HIDE])
+            assert raised.value.code() == grpc.StatusCode.UNIMPLEMENTED and "--face-detector" in raised.value.details()
+    finally:
+        worker.stop()
 
 
 @pytest.mark.skipif(not os.path.exists(DEBIAN), reason="opencv-data is not installed")

@@ -116,6 +116,8 @@ struct ProcessImageTests {
         ($0.crop.width, $0.crop.height) = (100_000, 1)
       },
       BadRequestCase(field: "configuration.gravity") { $0.gravity = .UNRECOGNIZED(77) },
+      BadRequestCase(field: "configuration.overlays[0].gravity") { $0.overlays = [.with { $0.gravity = .smart }] },
+      BadRequestCase(field: "configuration.overlays[0].gravity") { $0.overlays = [.with { $0.gravity = .faces }] },
       BadRequestCase(field: "configuration.focus_point.x") { $0.focusPoint.x = 1.1 },
       BadRequestCase(field: "configuration.rotation") { $0.rotation = 45 },
       BadRequestCase(field: "configuration.filters[0].name") { $0.filters = [.with { $0.name = "sepa" }] },

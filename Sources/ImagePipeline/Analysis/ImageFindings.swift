@@ -62,8 +62,10 @@ extension ProcessingConfiguration {
   /// Whether the result is planned only after the pixels of the image were searched.
   var needsAnalysis: Bool { trim != nil || choosesBySaliency || hidesFaces }
 
-  /// This configuration without the fields for which the pixels of the image are searched, to plan without decoding.
-  package var withoutAnalysis: ProcessingConfiguration {
+  /// Returns this configuration without the fields for which the pixels of the image are searched, to plan without decoding.
+  /// - Throws: `unservedField` without the detector that processing the image needs.
+  package func withoutAnalysis() throws(PipelineError) -> ProcessingConfiguration {
+    try checkDetector()
     var configuration = self
     configuration.trim = nil
     if configuration.choosesBySaliency { configuration.gravity = .center }

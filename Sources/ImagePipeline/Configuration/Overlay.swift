@@ -23,7 +23,7 @@ package struct Overlay: Sendable, Hashable {
   ///
   /// Default: that which keeps the aspect ratio; without a width, that of the image.
   package var height: Int?
-  /// The side or corner of the result to which the overlay is attached.
+  /// The side or corner of the result to which the overlay is attached; neither `smart` nor `faces`.
   ///
   /// Default: `center`.
   package var gravity: Gravity?
@@ -131,11 +131,15 @@ extension Overlay: FieldRecord {
     Field("scale", \.scale, .values("above 0 and at most 1") { $0 > 0 && $0 <= 1 }),
     Field("width", \.width, .range(1...ProcessingConfiguration.maxBound)),
     Field("height", \.height, .range(1...ProcessingConfiguration.maxBound)),
-    Field("gravity", \.gravity), Field("unit", \.unit), Field("x", \.x, offset), Field("y", \.y, offset),
+    Field("gravity", \.gravity, places), Field("unit", \.unit), Field("x", \.x, offset), Field("y", \.y, offset),
     Field("blend", \.blend),
     Field("rotation", \.rotation, .values("0, 90, 180 or 270") { [0, 90, 180, 270].contains($0) }),
     Field("tile", \.tile), Field(group: "text", \.text),
   ]
+
+  private static let places = FieldRule<Gravity>.values("center, or a side or corner as in south_east") {
+    $0 != .smart && $0 != .faces
+  }
 
   private static let offset = FieldRule<Double>.values(
     "between -\(ProcessingConfiguration.maxBound) and \(ProcessingConfiguration.maxBound)"

@@ -16,10 +16,11 @@ struct Inspection {
   func plan(
     _ bytes: Data, configuration: ProcessingConfiguration, auxiliary: AuxiliaryImages = AuxiliaryImages()
   ) async throws(PipelineError) -> PlannedImage {
+    let configuration = try configuration.withoutAnalysis()
     let channel = environment.makeChannel(for: caller, cancellation, auxiliary, isPreview: false)
     let work = ImageWork(channel, memory: environment.memory)
     try await work.channel.prepare()
-    let results = WorkRequest.Planning.Results.renditions([configuration.withoutAnalysis])
+    let results = WorkRequest.Planning.Results.renditions([configuration])
     let planning = WorkRequest.Planning(
       results: results, lateOrientation: ImageReader.lateOrientation(of: bytes.bytes),
       countedFrames: ImageReader.frameCount(of: bytes.bytes))

@@ -1,4 +1,5 @@
 internal import ImagePipeline
+internal import LibC
 internal import Tracing
 internal import WorkerIsolation
 
@@ -10,17 +11,31 @@ package enum CodecHelper {
   package static let testArgument = "--faults"
   /// The beginning of the argument that names a directory of fonts.
   private static let fontsArgument = "--fonts="
-  /// The beginning of the argument that names a detector of faces.
+  /// The beginning of the argument with the identity of a detector of faces, a colon, and its file.
   private static let faceDetectorArgument = "--face-detector="
 
   /// Returns the arguments of a zygote.
   /// - Parameters:
   ///   - fontDirectory: The directory of fonts with which helpers draw in addition to those of the system.
-  ///   - faceDetector: The file with which they find faces; `nil` for the default.
+  ///   - faceDetector: The file with which this process finds faces; `nil` for the default.
   /// - Returns: The command and its arguments.
   package static func arguments(fontDirectory: String?, faceDetector: String?) -> [String] {
     [command] + (fontDirectory.map { [fontsArgument + $0] } ?? [])
-      + (faceDetector.map { [faceDetectorArgument + $0] } ?? [])
+      + ["\(faceDetectorArgument)\(FaceDetection.identity):\(inherited(faceDetector ?? FaceDetection.defaultPath))"]
+  }
+
+  /// Opens a file for every zygote, so that one that starts later reads the same file even if it was replaced.
+  /// - Returns: A path for zygotes, which close it before they fork helpers.
+  private static func inherited(_ path: String) -> String {
+    let descriptor = open(path, O_RDONLY)
+    return descriptor < 0 ? FaceDetection.noPath : "/proc/self/fd/\(descriptor)"
+  }
+
+  /// Uses the worker's detector; none if its file has changed since the worker has read it, which requests report.
+  private static func useDetector(_ argument: Substring) {
+    let identity = argument.prefix { $0 != ":" }
+    try? FaceDetection.use(path: String(argument.dropFirst(identity.count + 1)))
+    if "\(FaceDetection.identity)" != identity { try? FaceDetection.use(path: FaceDetection.noPath) }
   }
 
   /// Runs this process as the zygote, and those that it forks as helpers.
@@ -35,10 +50,7 @@ package enum CodecHelper {
       TextOverlay.addFonts(ofDirectory: String(fonts.dropFirst(fontsArgument.count)))
     }
     if let detector = arguments.first(where: { $0.hasPrefix(faceDetectorArgument) }) {
-      // The worker has checked it. If the file has changed since then, there is no detector, which requests report.
-      do throws(PipelineError) {
-        try FaceDetection.use(path: String(detector.dropFirst(faceDetectorArgument.count)))
-      } catch { try? FaceDetection.use(path: FaceDetection.noPath) }
+      useDetector(detector.dropFirst(faceDetectorArgument.count))
     }
     HelperConnection.serve(warmUp: warmUp) { connection in
       var loop = HelperLoop(connection, acceptsFaults: acceptsFaults)

@@ -45,7 +45,7 @@ struct ImageFile: Sendable {
     try withWindows({ try $0.readAhead(byteCount: $1) }) { window in
       let server = ImageServer(
         limits: ImageLimits(), cancellation: Cancellation(), tracing: TraceTarget(), auxiliary: auxiliary)
-      return try Self.plan(request.withoutAnalysis, server, &window, countsFrames: countsFrames)
+      return try Self.plan(request.withoutAnalysis(), server, &window, countsFrames: countsFrames)
     }
   }
 
@@ -160,11 +160,12 @@ struct ImageFile: Sendable {
 }
 
 extension ImageFile.Request {
-  /// The request without the fields for which the image is decoded before it is planned.
-  fileprivate var withoutAnalysis: ImageFile.Request {
+  /// Returns the request without the fields for which the image is decoded before it is planned.
+  fileprivate func withoutAnalysis() throws(PipelineError) -> ImageFile.Request {
     switch self {
-    case .results(let configurations): .results(configurations.map(\.withoutAnalysis))
-    case .preview(let configuration): .preview(of: configuration.withoutAnalysis)
+    case .results(let configurations):
+      .results(try configurations.map { (each) throws(PipelineError) in try each.withoutAnalysis() })
+    case .preview(let configuration): .preview(of: try configuration.withoutAnalysis())
     }
   }
 
