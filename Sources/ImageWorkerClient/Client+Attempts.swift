@@ -70,10 +70,7 @@ extension Client {
             try await self.pass(part, &intake, watch, to: receive)
           }
         })
-    } catch {
-      if let error = sending.error { throw error }
-      throw error
-    }
+    } catch { throw sending.error ?? error }
     if let error = sending.error { throw error }
   }
 

@@ -26,45 +26,31 @@ package final class Telemetry: Service {
   ///   - logger: The logger for warnings, for example about a collector that cannot be reached. It must not export to
   ///     that collector.
   package init(configuration: TelemetryConfiguration, metrics: MetricRegistry, logger: Logger) {
-    var connections = Connections()
-    var counts: [TelemetryConfiguration.Signal: ExportCounts] = [:]
-    var exports: [BackgroundExport] = []
     for warning in configuration.warnings { logger.warning("\(warning)") }
-
+    var connections = Connections()
+    var exports: [BackgroundExport] = []
     var sink: (@Sendable (FinishedSpan) -> Void)?
-    if let export = configuration.exports[.traces],
-      let connection = connections.connection(to: export.endpoint, for: .traces, logger)
-    {
-      let count = ExportCounts()
+    if let (export, connection, count) = connections.begin(.traces, configuration, logger) {
       let pipeline = Self.traces(configuration, export, connection, count, logger)
       // Serialize on the thread that ends the span: its storage is then freed where it was allocated, without
       // contention.
       sink = { [queue = pipeline.queue] in queue.offer(OTLPSpan($0)) }
-      counts[.traces] = count
       exports.append(BackgroundExport(run: pipeline.run, close: pipeline.queue.close))
     }
-    if let export = configuration.exports[.metrics],
-      let connection = connections.connection(to: export.endpoint, for: .metrics, logger)
-    {
-      let count = ExportCounts()
+    if let (export, connection, count) = connections.begin(.metrics, configuration, logger) {
       let periodic = Self.metrics(metrics, configuration, export, connection, count, logger)
-      counts[.metrics] = count
       exports.append(BackgroundExport(run: periodic.run, close: periodic.close))
     }
-    if let export = configuration.exports[.logs],
-      let connection = connections.connection(to: export.endpoint, for: .logs, logger)
-    {
-      let count = ExportCounts()
+    if let (export, connection, count) = connections.begin(.logs, configuration, logger) {
       let pipeline = Self.logs(configuration, export, connection, count, logger)
       log = LogExport(take: pipeline.queue.offer)
-      counts[.logs] = count
       exports.append(BackgroundExport(run: pipeline.run, close: pipeline.queue.close))
     } else {
       log = nil
     }
     tracer = RecordingTracer(
       sampler: configuration.sampler, propagation: configuration.propagation, sink: sink)
-    self.counts = counts
+    counts = connections.counts
     self.logger = logger
     self.connections = Array(connections.all.values)
     self.exports = exports
@@ -102,9 +88,22 @@ struct BackgroundExport: Sendable {
 /// Connections by endpoint; signals with the same collector share one.
 private struct Connections {
   private(set) var all: [OTLPEndpoint: OTLPConnection] = [:]
+  private(set) var counts: [TelemetryConfiguration.Signal: ExportCounts] = [:]
+
+  /// Returns what the export of a signal needs; `nil` if it is not exported.
+  mutating func begin(
+    _ signal: TelemetryConfiguration.Signal, _ configuration: TelemetryConfiguration, _ logger: Logger
+  ) -> (TelemetryConfiguration.Export, OTLPConnection, ExportCounts)? {
+    guard let export = configuration.exports[signal],
+      let connection = connection(to: export.endpoint, for: signal, logger)
+    else { return nil }
+    let count = ExportCounts()
+    counts[signal] = count
+    return (export, connection, count)
+  }
 
   /// Returns the connection to an endpoint; `nil`, after a warning, if it cannot be set up.
-  mutating func connection(
+  private mutating func connection(
     to endpoint: OTLPEndpoint, for signal: TelemetryConfiguration.Signal, _ logger: Logger
   ) -> OTLPConnection? {
     if let connection = all[endpoint] { return connection }

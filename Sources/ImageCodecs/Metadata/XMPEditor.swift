@@ -98,16 +98,7 @@ struct XMPEditor {
         if droppedDepth == nil && edit.allowsValue(byteCount: text.count) { output += text }
       case .start(let name, let attributes, let isEmpty):
         if droppedDepth == nil && isDropped(name) { droppedDepth = open.count }
-        if droppedDepth == nil {
-          output.append(UInt8(ascii: "<"))
-          output += name
-          for attribute in attributes
-          where !isDropped(attribute.name) && edit.allowsValue(byteCount: attribute.text.count) {
-            output.append(UInt8(ascii: " "))
-            output += attribute.text
-          }
-          output += Array((isEmpty ? "/>" : ">").utf8)
-        }
+        if droppedDepth == nil { output += tag(name, attributes) + Array((isEmpty ? "/>" : ">").utf8) }
         if !isEmpty { open.append(name) }
         if isEmpty && droppedDepth == open.count { droppedDepth = nil }
         if open.count > Self.maxDepth { return nil }
@@ -124,5 +115,16 @@ struct XMPEditor {
       }
     }
     return reader.isAtEnd && open.isEmpty && isComplete ? output : nil
+  }
+
+  /// Returns a tag with its attributes that remain, without its end.
+  private func tag(_ name: ArraySlice<UInt8>, _ attributes: [XMLReader.Attribute]) -> [UInt8] {
+    var tag = [UInt8(ascii: "<")] + name
+    for attribute in attributes
+    where !isDropped(attribute.name) && edit.allowsValue(byteCount: attribute.text.count) {
+      tag.append(UInt8(ascii: " "))
+      tag += attribute.text
+    }
+    return tag
   }
 }

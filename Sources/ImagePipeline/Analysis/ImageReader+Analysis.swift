@@ -24,41 +24,57 @@ extension ImageReader {
       try stored.append(bytes.extracting(first: count))
       consumed = count
       guard isComplete, let header else { return (false, consumed) }
-      headerByteCount = stored.byteCount
-      _ = rewriter.take()
-      let isEnd = isLast && consumed == bytes.byteCount
-      var analysis = try ImageAnalysis(
-        header, configurations, limits: limits, budget: budget, allowance: allowance)
-      var isDone = false
-      try stored.forEach { (chunk, isLastChunk) throws(PipelineError) in
-        if !isDone { isDone = try analysis.push(chunk, isLast: isEnd && isLastChunk) }
+      if try beginAnalysis(header, isEnd: isLast && consumed == bytes.byteCount, stored, allowance) {
+        return (true, consumed)
       }
-      if isDone { return try end(analysis, consumed) }
-      self.analysis = consume analysis
     }
-    var rest = bytes.extracting(droppingFirst: consumed)
-    guard !rest.isEmpty || isLast, var analysis = analysis.take() else { return (false, consumed) }
-    // A gain map is not part of the image.
-    if let byteCount = gainMapDistance(from: consumed), byteCount < rest.byteCount {
-      let image = rest.extracting(first: byteCount)
-      try stored.append(image)
-      consumed += byteCount
-      if try analysis.push(image, isLast: false) { return try end(analysis, consumed) }
-      rest = rest.extracting(droppingFirst: byteCount)
-    }
-    try stored.append(rest)
-    let isDone = try analysis.push(rest, isLast: isLast)
-    if isDone { return try end(analysis, bytes.byteCount) }
-    guard !isLast else { throw PipelineError(.truncatedImage, "the image ends before its last row") }
-    self.analysis = consume analysis
-    return (false, bytes.byteCount)
+    let isComplete = try pushRest(of: bytes, &consumed, isLast: isLast, stored)
+    return (isComplete, consumed)
   }
 
-  private mutating func end(
-    _ analysis: consuming ImageAnalysis, _ consumed: Int
-  ) throws(PipelineError) -> (isComplete: Bool, consumedByteCount: Int) {
+  /// Begins the search with the bytes of the header.
+  /// - Returns: Whether it is done.
+  private mutating func beginAnalysis(
+    _ header: ImageHeader, isEnd: Bool, _ stored: StoredInput, _ allowance: WorkAllowance
+  ) throws(PipelineError) -> Bool {
+    headerByteCount = stored.byteCount
+    _ = rewriter.take()
+    var analysis = try ImageAnalysis(header, configurations, limits: limits, budget: budget, allowance: allowance)
+    var isDone = false
+    try stored.forEach { (chunk, isLastChunk) throws(PipelineError) in
+      if !isDone { isDone = try analysis.push(chunk, isLast: isEnd && isLastChunk) }
+    }
+    if isDone { try end(analysis) } else { self.analysis = consume analysis }
+    return isDone
+  }
+
+  /// Continues the search with the bytes from `consumed` on.
+  /// - Returns: Whether it is done.
+  private mutating func pushRest(
+    of bytes: RawSpan, _ consumed: inout Int, isLast: Bool, _ stored: StoredInput
+  ) throws(PipelineError) -> Bool {
+    guard consumed < bytes.byteCount || isLast, var analysis = analysis.take() else { return false }
+    // A gain map is not part of the image.
+    if let byteCount = gainMapDistance(from: consumed), consumed + byteCount < bytes.byteCount {
+      let image = bytes.extracting(droppingFirst: consumed).extracting(first: byteCount)
+      try stored.append(image)
+      consumed += byteCount
+      if try analysis.push(image, isLast: false) {
+        try end(analysis)
+        return true
+      }
+    }
+    let rest = bytes.extracting(droppingFirst: consumed)
+    consumed = bytes.byteCount
+    try stored.append(rest)
+    let isDone = try analysis.push(rest, isLast: isLast)
+    guard isDone || !isLast else { throw PipelineError(.truncatedImage, "the image ends before its last row") }
+    if isDone { try end(analysis) } else { self.analysis = consume analysis }
+    return isDone
+  }
+
+  private mutating func end(_ analysis: consuming ImageAnalysis) throws(PipelineError) {
     findings = try analysis.finish()
     stored?.consume(headerByteCount)
-    return (true, consumed)
   }
 }

@@ -33,11 +33,11 @@ struct NeverLarger: Sendable, Hashable {
   ///
   /// It applies to results that show the whole image without enlarging or padding it.
   init?(
-    _ configuration: ProcessingConfiguration, inputFormat: ImageFormat, inputSize: PixelSize, framing: Framing,
-    encoder: EncoderOptions
+    _ draft: PlanDraft, inputFormat: ImageFormat, inputSize: PixelSize, encoder: EncoderOptions
   ) {
+    let (configuration, framing) = (draft.configuration, draft.framing)
     let shown = framing.window.pixelSize
-    guard configuration.neverLarger ?? false, !framing.isPadded, framing.reduction >= 1,
+    guard configuration.neverLarger ?? false, encoder.format != .raw, !framing.isPadded, framing.reduction >= 1,
       framing.window == Window(shown), shown.pixelCount == inputSize.pixelCount
     else { return nil }
     maxBytes = configuration.maxBytes
@@ -79,10 +79,11 @@ struct NeverLarger: Sendable, Hashable {
   }
 
   /// Returns what a request without the rule can change about a result that is larger than its image; `nil` if its
-  /// quality is already low.
+  /// quality is already low, or it is not compressed.
   static func remedy(
     _ configuration: ProcessingConfiguration, inputFormat: ImageFormat, encoder: EncoderOptions
   ) -> String? {
+    if encoder.format == .raw { return nil }
     guard encoder.isLossy else { return "request a lossy format" }
     guard configuration.targetSimilarity == nil else { return "lower target_similarity" }
     let isLow = encoder.quality <= floor(isSameFormat: encoder.format == inputFormat)

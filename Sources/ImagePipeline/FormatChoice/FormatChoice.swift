@@ -38,24 +38,24 @@ struct FormatChoice: Sendable, Hashable {
 
   /// Creates the choice that a configuration requests; returns `nil` if there is nothing to choose.
   /// - Parameters:
-  ///   - configuration: The configuration of the result.
+  ///   - draft: The draft of the result.
   ///   - header: The header of the image.
   ///   - formats: The formats that the result can have.
-  ///   - outputSize: The size of the result in pixels.
-  ///   - colorFormat: The pixel format of the rows, with all colors.
-  ///   - isGray: Whether the rows are gray.
+  ///   - passesRows: Whether gray rows stay gray.
   /// - Throws: The errors of `Plan.encoder`.
   init?(
-    _ configuration: ProcessingConfiguration, header: ImageHeader, formats: [ImageFormat], outputSize: PixelSize,
-    colorFormat: PixelFormat, isGray: Bool
+    _ draft: PlanDraft, of header: ImageHeader, formats: [ImageFormat], passesRows: Bool
   ) throws(PipelineError) {
     guard formats.count > 1 else { return nil }
+    let configuration = draft.configuration
+    let (isGray, colorFormat) = (passesRows && header.isGray, header.colorFormat(isDeep: false))
     var plain = configuration
     plain.targetSimilarity = nil
     func options(_ format: ImageFormat) throws(PipelineError) -> EncoderOptions {
       let pixelFormat = isGray && format.takes(.gray8) ? .gray8 : colorFormat
       var options = try Plan.encoder(
-        header: header, format: format, outputSize: outputSize, configuration: plain, colorFormat: pixelFormat)
+        header: header, format: format, outputSize: draft.framing.canvasSize, configuration: plain,
+        colorFormat: pixelFormat)
       options.pixelFormat = pixelFormat
       options.apply(configuration.autoEffort ?? .medium, configuration)
       return options

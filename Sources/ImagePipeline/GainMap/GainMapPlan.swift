@@ -63,8 +63,7 @@ extension ImageReader {
     guard mapByteCount > 0 else { return }
     let spooledByteCount =
       imageByteCount + mapByteCount + headByteCount + UInt64(search.byteCount + GainMapMetadata.maxByteCount)
-    let map =
-      decodingByteCount * Self.mapShare.numerator / Self.mapShare.denominator + Self.mapShare.byteCount
+    let map = decodingByteCount * Self.mapShare.numerator / Self.mapShare.denominator + Self.mapShare.byteCount
     let needed = image.workingSetByteCount + spooledByteCount
     let wanted = max(image.workingSetByteCount, map) + spooledByteCount
     let fits = needed <= UInt64(limits.memory)

@@ -59,23 +59,18 @@ struct OverlayRows: ~Copyable {
     }
     var pixels = OverlayPixels(width: width, height: height)
     let (format, opacity) = (rows.format, drawing.opacity)
-    try rows.stages.beginFrame { (strip) throws(PipelineError) in
-      pixels.append(strip.plane(0), format: format, opacity: opacity)
-    }
+    func append(_ strip: borrowing Strip) { pixels.append(strip.plane(0), format: format, opacity: opacity) }
+    try rows.stages.beginFrame(next: append)
     while true {
       try allowance.check()
       let event = try decode.read(bytes.extracting(droppingFirst: consumed), isLast: true, consumed: &consumed)
       if event == .needsInput { throw PipelineError(.truncatedImage, "the image is truncated") }
       if event != .stripReady { break }
       try decode.withStrip { (decoded) throws(PipelineError) in
-        try rows.stages.push(decoded) { (strip) throws(PipelineError) in
-          pixels.append(strip.plane(0), format: format, opacity: opacity)
-        }
+        try rows.stages.push(decoded, next: append)
       }
     }
-    try rows.stages.endFrame { (strip) throws(PipelineError) in
-      pixels.append(strip.plane(0), format: format, opacity: opacity)
-    }
+    try rows.stages.endFrame(next: append)
     try decode.checkWholeness(plan)
     if !drawing.profile.isEmpty { pixels.convertColors(to: drawing.profile, budget: budget) }
     return pixels

@@ -94,6 +94,14 @@ struct ColorPlan: Sendable, Hashable {
     }
   }
 
+  /// Returns the pixel format in which colors are converted.
+  /// - `filterFormat`: The input format of the filters.
+  func inputFormat(of header: ImageHeader, _ filterFormat: PixelFormat) -> PixelFormat {
+    guard target != nil else { return filterFormat }
+    if header.colorSpace.isCMYK && header.profileByteCount > 0 { return .cmyk8 }
+    return header.is16Bit ? filterFormat.deep : filterFormat
+  }
+
   /// An upper bound of the bytes that the conversion charges; 0 without a conversion.
   func conversionByteCount(_ header: ImageHeader) -> Int {
     let conversion =
@@ -120,6 +128,11 @@ struct ImageAttachments {
     let channels = [color.red, color.green, color.blue].map { UInt8((Int($0) * 229 + 127) / 255) }
     let converted = ColorProfile.convert(channels, to: profile, budget: budget)
     return Color(red: converted[0], green: converted[1], blue: converted[2])
+  }
+
+  /// Returns an sRGB color as the samples of a result.
+  func samples(of color: Color, _ gamut: ImageHeader.Gamut, _ profile: [UInt8]) -> Color {
+    gamut == .hdr ? brightened(color) : converted(color, to: profile)
   }
 
   /// Returns an sRGB color as the samples of rows with `profile`.

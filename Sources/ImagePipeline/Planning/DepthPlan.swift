@@ -25,8 +25,8 @@ struct DepthPlan: Sendable, Hashable {
 
   /// - `formats`: the formats that the result can have.
   init(
-    _ header: ImageHeader, configuration: ProcessingConfiguration, formats: [ImageFormat], hasFilters: Bool,
-    isAnimation: Bool
+    _ header: ImageHeader, configuration: ProcessingConfiguration, formats: [ImageFormat], _ filters: FilterChain,
+    _ frames: FrameSelection
   ) {
     guard header.is16Bit, formats.contains(where: { Self.bitDepth(of: $0, configuration) > 8 }) else {
       (isDeep, obstacle) = (false, nil)
@@ -37,11 +37,11 @@ struct DepthPlan: Sendable, Hashable {
       formats.count > 1 || configuration.maxBytes != nil || configuration.targetSimilarity != nil
       || configuration.neverLarger ?? false
     obstacle =
-      hasFilters
+      !filters.isEmpty
       ? .filters
       : !(configuration.overlays ?? []).isEmpty
         ? .overlays
-        : isAnimation
+        : frames.isAnimation
           ? .animation : isSearched ? .search : hasPalette ? .palette : formats[0].takes(.rgb16) ? nil : .format
     isDeep = obstacle == nil
   }

@@ -39,12 +39,7 @@ struct FrameSelection: Sendable, Hashable {
       }
       self = .first
     } else if header.hasPages {
-      let page = index < 0 ? index + header.frameCount : index
-      guard (0..<header.frameCount).contains(page) else {
-        throw PipelineError(
-          .invalidField, "frame_index is \(index), but the file has \(header.frameCount) images", field: "frame_index")
-      }
-      self.init(first: page, count: 1)
+      self.init(first: try Self.page(index, of: header), count: 1)
     } else if header.hasFrames {
       guard index >= 0 || header.frameCount > 0 else {
         throw PipelineError(
@@ -66,6 +61,16 @@ struct FrameSelection: Sendable, Hashable {
       }
       self = .first
     }
+  }
+
+  /// Returns the index of a page from the first one on.
+  private static func page(_ index: Int, of header: ImageHeader) throws(PipelineError) -> Int {
+    let page = index < 0 ? index + header.frameCount : index
+    guard (0..<header.frameCount).contains(page) else {
+      throw PipelineError(
+        .invalidField, "frame_index is \(index), but the file has \(header.frameCount) images", field: "frame_index")
+    }
+    return page
   }
 
   /// Returns an index from the first frame on if the frames were counted.

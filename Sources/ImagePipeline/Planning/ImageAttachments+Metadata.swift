@@ -4,10 +4,23 @@ extension ImageAttachments {
   /// The maximum size of a value in bytes that is kept of an image of which parts are hidden.
   private static let maxValueByteCount = 1000
 
+  /// Returns the metadata of a result, with its color profile or code points.
+  /// - `format`: The input format of the encoder.
+  func metadata(
+    for draft: PlanDraft, _ header: ImageHeader, _ color: ColorPlan, format: PixelFormat
+  ) -> EmbeddedMetadata {
+    var metadata = metadata(
+      for: draft.configuration, rights: header.rights, outputSize: draft.framing.canvasSize,
+      isSRGB: color.gamut.isSRGB)
+    metadata.profile = color.profile(ofImage: profile, format: format)
+    metadata.colorCodes = color.gamut == .hdr ? header.colorCodes : nil
+    return metadata
+  }
+
   /// Returns the metadata of a result, without a color profile.
   /// - `rights`: the EXIF block with artist and copyright of the image; empty for none.
   /// - `isSRGB`: whether the colors of the result are sRGB.
-  func metadata(
+  private func metadata(
     for configuration: ProcessingConfiguration, rights: [UInt8], outputSize: PixelSize, isSRGB: Bool
   ) -> EmbeddedMetadata {
     let texts = MetadataTexts(

@@ -284,15 +284,11 @@ package struct ImageReader: ~Copyable {
       draft.flatMap { draft in
         Result { () throws(PipelineError) in
           var plan = try Plan(
-            header: header, orientation: draft.orientation, framing: draft.framing, decodeScale: scale,
-            decodeByteCount: decodeByteCount, configuration: draft.configuration, frames: selectedFrames,
-            attachments: attachments, spill: limits.spill, faces: draft.faces, keepsGray: draft.isGainMap)
-          plan.warnings += draft.warnings
-          plan.crop = draft.crop
+            draft, of: header, frames: selectedFrames, decodeScale: scale, decodeByteCount: decodeByteCount,
+            attachments: attachments, spill: limits.spill)
           if plan.hasOverlays {
             plan.setOverlays(try plannedOverlays(plan, draft), decodeByteCount: decodeByteCount)
           }
-          if draft.isPreview { plan.sizeRemedy = nil }
           return plan
         }
       }

@@ -25,7 +25,7 @@ package struct Plan: Sendable, Hashable {
   /// The part of the displayed image to use, and its position in the result.
   package let framing: Framing
   /// The part of the stored image to use, in its pixels.
-  let storedWindow: Window
+  var storedWindow: Window { framing.window.stored(orientation, shown: storedSize.turned(by: orientation)) }
   /// The size of the result in pixels, as displayed.
   package var outputSize: PixelSize { framing.canvasSize }
   /// The scale N at which the image is decoded, as N/8 of its size.
@@ -43,7 +43,7 @@ package struct Plan: Sendable, Hashable {
   /// The rule that the result has no more bytes than the image; `nil` if it does not apply.
   let neverLarger: NeverLarger?
   /// The change of a request that makes a result smaller than its image, for a warning; `nil` without one.
-  var sizeRemedy: String?
+  let sizeRemedy: String?
   /// The color behind transparent pixels, if the result has no alpha, and of the padding.
   package let background: Color
   /// The color space of the result.
@@ -85,7 +85,7 @@ package struct Plan: Sendable, Hashable {
   /// It is `nil` for an image that is not copied, or whose decoder would exceed the memory limit.
   var trialScale: Int?
   /// The part of the displayed image that was chosen by its pixels; `nil` if none was.
-  var crop: PixelRect?
+  let crop: PixelRect?
   /// The faces that were found, in pixels of the displayed image, the largest first.
   let faces: [PixelRect]
   /// The gain map that the result contains; `nil` without one.
@@ -106,7 +106,9 @@ package struct Plan: Sendable, Hashable {
     }
   }
   /// Whether a library decodes or encodes on threads of its own.
-  let usesLibraryThreads: Bool
+  var usesLibraryThreads: Bool {
+    [ImageFormat(rawValue: input.format), encoder.format].contains { $0?.traits.usesLibraryThreads ?? false }
+  }
 
   /// The size in bytes of the whole decoded image at 8 bits per sample, as a decoder that buffers the whole image needs
   /// it.
@@ -124,110 +126,44 @@ package struct Plan: Sendable, Hashable {
   }
 
   init(
-    header: ImageHeader, orientation: Orientation, framing: Framing, decodeScale: Int, decodeByteCount: UInt64,
-    configuration: ProcessingConfiguration, frames: FrameSelection, attachments: ImageAttachments,
-    spill: SpillDirectory?, faces: [PixelRect]? = nil, keepsGray: Bool = false
+    _ draft: PlanDraft, of header: ImageHeader, frames: FrameSelection, decodeScale: Int, decodeByteCount: UInt64,
+    attachments: ImageAttachments, spill: SpillDirectory?
   ) throws(PipelineError) {
-    self.frames = frames
-    input = ImageInfo(header)
-    let storedSize = PixelSize(width: header.width, height: header.height)
-    self.storedSize = storedSize
-    self.orientation = orientation
-    self.framing = framing
-    storedWindow = framing.window.stored(orientation, shown: storedSize.turned(by: orientation))
+    let (configuration, framing) = (draft.configuration, draft.framing)
+    (input, storedSize) = (ImageInfo(header), PixelSize(width: header.width, height: header.height))
     decodedByteCount = UInt64(storedSize.pixelCount) * UInt64(Self.channelCount(header))
-    self.decodeScale = decodeScale
-    kernel = configuration.resamplingKernel ?? .lanczos3
-    resampling = configuration.resampling(framing)
+    (orientation, self.framing, self.frames, self.decodeScale) = (draft.orientation, framing, frames, decodeScale)
+    (crop, faces, hasOverlays) = (draft.crop, draft.faces ?? [], !(configuration.overlays ?? []).isEmpty)
     toleratesTruncation = configuration.tolerateTruncation ?? false
     toleratesDamage = configuration.tolerateDamage ?? false
-    hidesBlocks = framing.reduction >= Self.minHidingReduction(quality: configuration.rowQuality)
     keepsCopyright = configuration.metadata == .keepCopyright
-    let sharpening = try Filter.resolve(configuration.sharpening(reduction: framing.reduction))
-    filters = FilterChain(try sharpening + Filter.resolve(configuration.filters ?? []))
-    try Self.checkSides(stored: storedSize, framing: framing, filters: filters)
-    hasOverlays = !(configuration.overlays ?? []).isEmpty
+    (kernel, resampling) = (configuration.resamplingKernel ?? .lanczos3, configuration.resampling(framing))
+    hidesBlocks = framing.reduction >= Self.minHidingReduction(quality: configuration.rowQuality)
+    filters = try draft.filters(stored: storedSize)
     changesPixels = !filters.isEmpty || framing.isPadded || hasOverlays
-    if configuration.hidesFaces, frames.isAnimation { throw Self.movingFaces }
-    self.faces = faces ?? []
-    var colorFormat = header.hasAlpha ? PixelFormat.rgba8 : .rgb8
-    // Converting gray with a gray profile yields gray, so no other pixel format is needed.
-    let isGray = header.colorSpace == .gray && !header.hasAlpha
-    let mergesPlanes = resampling != .stored && header.colorSpace == .ycbcr
     let formats = Self.formats(header: header, configuration: configuration, isAnimation: frames.isAnimation)
-    let format = formats[0]
-    let depth = DepthPlan(
-      header, configuration: configuration, formats: formats, hasFilters: !filters.isEmpty,
-      isAnimation: frames.isAnimation)
+    let depth = DepthPlan(header, configuration: configuration, formats: formats, filters, frames)
     color = ColorPlan(
-      header, configuration: configuration, format: format, changesPixels: changesPixels, isDeep: depth.isDeep)
-    hidden = try Self.hiddenAreas(
-      configuration, header: header, orientation, attachments, faces: faces, keepsHDR: color.gamut == .hdr)
-    let padsInColor = framing.isPadded && !(keepsGray && isGray)
-    let needsColor = !filters.isEmpty || padsInColor || !Self.drawsOnPlanes(configuration.overlays ?? [], header)
-    let isPassed = !needsColor && !mergesPlanes && (color.target == nil || isGray)
-    let choice = try FormatChoice(
-      configuration, header: header, formats: formats, outputSize: framing.canvasSize, colorFormat: colorFormat,
-      isGray: isPassed && isGray)
-    var options: EncoderOptions
-    if let choice {
-      options = choice.carrier
-    } else {
-      options = try Self.encoder(
-        header: header, format: format, outputSize: framing.canvasSize, configuration: configuration,
-        colorFormat: isPassed ? nil : colorFormat)
-    }
-    if depth.isDeep { options.pixelFormat = options.pixelFormat.deep }
-    let profile = color.profile(ofImage: attachments.profile, format: options.pixelFormat)
-    options.metadata = attachments.metadata(
-      for: configuration, rights: header.rights, outputSize: framing.canvasSize, isSRGB: color.gamut.isSRGB)
-    options.metadata.profile = profile
-    options.metadata.colorCodes = color.gamut == .hdr ? header.colorCodes : nil
-    background =
-      color.gamut == .hdr
-      ? attachments.brightened(configuration.background ?? .white)
-      : attachments.converted(configuration.background ?? .white, to: profile)
-    options.hasFrames = frames.isAnimation
-    options.spill = frames.isAnimation ? spill : nil
-    let isCompressed = options.format != .raw
-    neverLarger =
-      !isCompressed
-      ? nil
-      : NeverLarger(
-        configuration, inputFormat: header.format, inputSize: input.size, framing: framing, encoder: options)
+      header, configuration: configuration, format: formats[0], changesPixels: changesPixels, isDeep: depth.isDeep)
+    hidden = try Self.hiddenAreas(draft, of: header, frames, attachments, keepsHDR: color.gamut == .hdr)
+    let passesRows = draft.passesRows(of: header, filters, color)
+    let choice = try FormatChoice(draft, of: header, formats: formats, passesRows: passesRows)
+    var options = try draft.encoder(of: header, formats[0], choice, passesRows: passesRows, isDeep: depth.isDeep)
+    options.metadata = attachments.metadata(for: draft, header, color, format: options.pixelFormat)
+    (options.hasFrames, options.spill) = (frames.isAnimation, frames.isAnimation ? spill : nil)
+    neverLarger = NeverLarger(draft, inputFormat: header.format, inputSize: input.size, encoder: options)
     byteLimit = ByteLimit(configuration, encoder: options, neverLarger: neverLarger, choice: choice)
     options.gif.isSpooled = options.hasFrames && byteLimit != nil
     encoder = options
-    usesLibraryThreads = header.format.traits.usesLibraryThreads || encoder.format.traits.usesLibraryThreads
-    warnings = Self.warnings(
-      configuration, outputSize: framing.canvasSize, hasCredentials: header.hasCredentials, color.obstacle,
-      depth.obstacle)
-    headerWarnings = header.warnings.map { Warning($0, of: header) }
-    let encoderOptions = encoder
-    if depth.isDeep { colorFormat = colorFormat.deep }
-    filterFormat = isPassed ? encoderOptions.pixelFormat : colorFormat
+    background = attachments.samples(of: configuration.background ?? .white, color.gamut, options.metadata.profile)
+    filterFormat = passesRows ? options.pixelFormat : header.colorFormat(isDeep: depth.isDeep)
     factsPlace = FactsPlace(configuration, header: header, filterFormat: filterFormat)
-    profileFormat =
-      color.target == nil
-      ? filterFormat
-      : header.colorSpace.isCMYK && header.profileByteCount > 0
-        ? .cmyk8 : header.is16Bit ? filterFormat.deep : filterFormat
-    sizeRemedy =
-      neverLarger == nil && isCompressed
-      ? NeverLarger.remedy(configuration, inputFormat: header.format, encoder: encoderOptions) : nil
+    warnings = draft.knownWarnings(header, color.obstacle, depth.obstacle)
+    headerWarnings = header.warnings.map { Warning($0, of: header) }
+    sizeRemedy = neverLarger == nil ? draft.sizeRemedy(inputFormat: header.format, encoder: options) : nil
+    profileFormat = color.inputFormat(of: header, filterFormat)
     conversionByteCount = color.conversionByteCount(header)
     workingSetByteCount = decodeByteCount + (try stagesByteCount(header: header))
-  }
-
-  private static let movingFaces = PipelineError(
-    .unservedField,
-    "a region has the shape FACES, but the result has several frames, and faces are found in the first one only; leave "
-      + "max_frames unset, or set it to 1", field: "regions")
-
-  /// Whether overlays can be drawn on planes of YCbCr, or there are none.
-  private static func drawsOnPlanes(_ overlays: [Overlay], _ header: ImageHeader) -> Bool {
-    let isPlanar = header.colorSpace == .ycbcr && !header.hasAlpha
-    return overlays.allSatisfy { isPlanar && ($0.blend ?? .over) == .over && !($0.tile ?? false) }
   }
 
   /// Adds the overlays, and the memory that they need.
@@ -240,62 +176,6 @@ package struct Plan: Sendable, Hashable {
       max(workingSetByteCount, decodeByteCount + decoding) + overlays.reduce(0) { $0 + UInt64($1.byteCount) }
   }
 
-  /// Chooses the options of the encoder.
-  /// - `colorFormat`: The pixel format that filters, color conversion and padding need; `nil` if there are none.
-  static func encoder(
-    header: ImageHeader, format: ImageFormat, outputSize: PixelSize, configuration: ProcessingConfiguration,
-    colorFormat: PixelFormat?
-  ) throws(PipelineError) -> EncoderOptions {
-    guard format.isEncodable else {
-      throw PipelineError(
-        .unservedField, "this worker was built without the encoder for \(format.rawValue); request another format",
-        field: "preferred_format")
-    }
-    let quality = configuration.compressionQuality ?? 1
-    var options = EncoderOptions(
-      format: format, width: outputSize.width, height: outputSize.height,
-      pixelFormat: colorFormat.map { format.takes($0) ? $0 : .rgb8 } ?? pixelFormat(of: format, header: header),
-      subsampling: quality < Double(EncoderOptions.minQualityOfFullChroma) / 100 ? .quarter : .full,
-      quality: max(1, Int((quality * 100).rounded())))
-    options.apply(configuration)
-    return try options.aimed(configuration)
-  }
-
-  /// Returns the file format of the result; the first one if its rows decide.
-  /// - `isAnimation`: Whether the result may have several frames.
-  static func format(
-    header: ImageHeader, configuration: ProcessingConfiguration, isAnimation: Bool = false
-  ) -> ImageFormat {
-    formats(header: header, configuration: configuration, isAnimation: isAnimation)[0]
-  }
-
-  /// Returns the file formats that the result can have: one unless its rows decide.
-  private static func formats(
-    header: ImageHeader, configuration: ProcessingConfiguration, isAnimation: Bool
-  ) -> [ImageFormat] {
-    if configuration.preferredFormat == .auto {
-      return FormatChoice.formats(header: header, configuration: configuration, isAnimation: isAnimation)
-    }
-    let isKept =
-      switch header.format.traits.output?.keeping {
-      case .all: header.format.isEncodable
-      case .animations: header.format.isEncodable && isAnimation
-      case .never, nil: false
-      }
-    return [configuration.preferredFormat?.imageFormat ?? (isKept ? header.format : header.hasAlpha ? .png : .jpeg)]
-  }
-
-  /// Returns the input format of the encoder: the closest to the decoder's output that `format` supports.
-  private static func pixelFormat(of format: ImageFormat, header: ImageHeader) -> PixelFormat {
-    let formats: [PixelFormat] =
-      switch header.colorSpace {
-      case .ycbcr: [.ycc8]
-      case .gray: header.hasAlpha ? [] : [.gray8]
-      case .rgb, .cmyk, .ycck: []
-      }
-    return (formats + (header.hasAlpha ? [.rgba8] : [])).first(where: format.takes) ?? .rgb8
-  }
-
   private static func channelCount(_ header: ImageHeader) -> Int {
     let colors =
       switch header.colorSpace {
@@ -304,24 +184,5 @@ package struct Plan: Sendable, Hashable {
       case .cmyk, .ycck: 4
       }
     return colors + (header.hasAlpha ? 1 : 0)
-  }
-
-  private static func warnings(
-    _ configuration: ProcessingConfiguration, outputSize: PixelSize, hasCredentials: Bool, _ obstacle: ColorObstacle?,
-    _ depthObstacle: DepthObstacle?
-  ) -> [Warning] {
-    var warnings: [Warning] = []
-    if (configuration.scaleFactor ?? 1) > 1, configuration.maxWidth == nil, configuration.maxHeight == nil {
-      warnings.append(.ignoredScaleFactor)
-    }
-    if configuration.readsMetadata, hasCredentials { warnings.append(.removedCredentials) }
-    if configuration.targetSimilarity != nil, !SimilarityTarget.isMeasurable(outputSize) {
-      warnings.append(.ignoredTargetSimilarity(outputSize))
-    }
-    if let requested = configuration.colorSpace, let obstacle {
-      warnings.append(.changedColorSpace(requested: requested, because: obstacle))
-    }
-    if let depthObstacle { warnings.append(.reducedBitDepth(because: depthObstacle)) }
-    return warnings
   }
 }

@@ -108,26 +108,31 @@ private struct Margin {
 }
 
 extension Plan {
-  /// Returns the areas of the stored image that a configuration hides, in their order.
-  /// - `faces`: The faces of the displayed image; `nil` if they were not searched.
+  /// Returns the areas of the stored image that a draft hides, in their order.
   /// - `keepsHDR`: Whether the result keeps PQ or HLG.
   static func hiddenAreas(
-    _ configuration: ProcessingConfiguration, header: ImageHeader, _ orientation: Orientation,
-    _ attachments: ImageAttachments, faces: [PixelRect]?, keepsHDR: Bool
+    _ draft: PlanDraft, of header: ImageHeader, _ frames: FrameSelection, _ attachments: ImageAttachments,
+    keepsHDR: Bool
   ) throws(PipelineError) -> [HiddenArea] {
+    if draft.configuration.hidesFaces, frames.isAnimation { throw movingFaces }
     var areas: [HiddenArea] = []
-    for (index, region) in (configuration.regions ?? []).enumerated() {
+    for (index, region) in (draft.configuration.regions ?? []).enumerated() {
       // Areas are filled before colors are converted.
       let color =
         keepsHDR
         ? attachments.brightened(region.color)
         : header.profileByteCount > 0 ? attachments.converted(region.color, to: attachments.profile) : region.color
-      for region in try region.resolved(faces) {
-        areas.append(try region.hiddenArea(index: index, of: header, orientation, color: color))
+      for region in try region.resolved(draft.faces) {
+        areas.append(try region.hiddenArea(index: index, of: header, draft.orientation, color: color))
       }
     }
     return areas
   }
+
+  private static let movingFaces = PipelineError(
+    .unservedField,
+    "a region has the shape FACES, but the result has several frames, and faces are found in the first one only; leave "
+      + "max_frames unset, or set it to 1", field: "regions")
 
   /// The rectangles around what was hidden, in pixels of the displayed image.
   var hiddenRegions: [PixelRect] {

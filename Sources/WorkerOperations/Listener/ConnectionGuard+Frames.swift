@@ -20,11 +20,7 @@ extension ConnectionGuard {
     if header.length > limits.maxFrameByteCount { return .forward }
     switch header.kind {
     case .headers:
-      if header.flags & FrameHeader.endHeaders == 0 {
-        headers = HeaderContinuation(stream: header.stream, maxFrameByteCount: limits.maxFrameByteCount)
-      }
-      lastStream = max(lastStream, header.stream)
-      if header.flags & FrameHeader.endStream != 0 { requests[header.stream]?.messages.noteEndArrived() }
+      noteHeaders(header)
       return .forward
     case .ping: return header.length == 8 && header.stream == 0 ? .handle : .forward
     case .priority: return header.length == 5 && header.stream > 0 ? .handle : .forward
@@ -51,6 +47,14 @@ extension ConnectionGuard {
       return .forward
     case .continuation: return .forward
     }
+  }
+
+  private func noteHeaders(_ header: FrameHeader) {
+    if header.flags & FrameHeader.endHeaders == 0 {
+      headers = HeaderContinuation(stream: header.stream, maxFrameByteCount: limits.maxFrameByteCount)
+    }
+    lastStream = max(lastStream, header.stream)
+    if header.flags & FrameHeader.endStream != 0 { requests[header.stream]?.messages.noteEndArrived() }
   }
 
   /// Judges an acknowledgement of settings; the HTTP/2 handler knows only of those that it has sent.

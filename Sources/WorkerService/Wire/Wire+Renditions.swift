@@ -43,11 +43,26 @@ extension WorkerEnvironment {
           isPreviewed: request.preview)
       ]
     }
+    try Self.checkCombination(of: request)
+    var ids: Set<String> = []
+    return try request.renditions.enumerated().map { index, wire in
+      do {
+        try Rendition.check(id: wire.renditionID, beside: &ids)
+        return Rendition(
+          index: index, id: wire.renditionID,
+          configuration: try configuration(
+            preset: wire.preset, overrides: wire.configuration, hasAuxiliaryImages: hasAuxiliaryImages),
+          auxiliary: auxiliary, memory: wire.hasSharedMemory ? try sharedMemory(wire.sharedMemory) : nil)
+      } catch { throw RenditionError(index: index, error: error) }
+    }
+  }
+
+  /// Checks that fields of a request can be combined with its renditions.
+  private static func checkCombination(of request: some ResultRequest) throws(PipelineError) {
     guard !request.preview else {
       throw PipelineError(
         .invalidField, "preview cannot be combined with renditions; request a small rendition instead",
-        field: "preview",
-        of: .request)
+        field: "preview", of: .request)
     }
     let others = [
       ("preset", !request.preset.isEmpty), ("configuration", request.hasConfiguration),
@@ -63,17 +78,6 @@ extension WorkerEnvironment {
         .invalidField,
         "renditions has \(request.renditions.count) entries; at most \(Rendition.maxCount) are accepted",
         field: "renditions", of: .request)
-    }
-    var ids: Set<String> = []
-    return try request.renditions.enumerated().map { index, wire in
-      do {
-        try Rendition.check(id: wire.renditionID, beside: &ids)
-        return Rendition(
-          index: index, id: wire.renditionID,
-          configuration: try configuration(
-            preset: wire.preset, overrides: wire.configuration, hasAuxiliaryImages: hasAuxiliaryImages),
-          auxiliary: auxiliary, memory: wire.hasSharedMemory ? try sharedMemory(wire.sharedMemory) : nil)
-      } catch { throw RenditionError(index: index, error: error) }
     }
   }
 }

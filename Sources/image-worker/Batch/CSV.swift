@@ -14,47 +14,49 @@ enum CSV {
     _ text: String, maxByteCount: Int, failingLine: inout Int
   ) throws(ManifestProblem) -> [Record] {
     var records: [Record] = []
-    var record = Record(line: 1, fields: [])
-    var (field, line, isQuoted, wasQuoted) = ("", 1, false, false)
-    func isEmpty() -> Bool { record.fields.isEmpty && field.isEmpty && !wasQuoted }
-    var rest = text.unicodeScalars[...]
-    var byteCount = 0
-    while let scalar = rest.popFirst() {
+    var (rest, line) = (text.unicodeScalars[...], 1)
+    while !rest.isEmpty {
+      let start = line
+      do throws(ManifestProblem) {
+        let fields = try fields(&rest, &line, maxByteCount: maxByteCount)
+        if !fields.isEmpty { records.append(Record(line: start, fields: fields)) }
+      } catch {
+        failingLine = start
+        throw error
+      }
+    }
+    return records
+  }
+
+  /// Reads a record up to the end of its last line.
+  /// - Returns: The fields; none of an empty line.
+  private static func fields(
+    _ rest: inout Substring.UnicodeScalarView, _ line: inout Int, maxByteCount: Int
+  ) throws(ManifestProblem) -> [String] {
+    var fields: [String] = []
+    var (field, isQuoted, wasQuoted, byteCount) = ("", false, false, 0)
+    record: while let scalar = rest.popFirst() {
       byteCount += UTF8.width(scalar)
       if byteCount > maxByteCount {
-        failingLine = record.line
         throw ManifestProblem("is longer than \(maxByteCount) bytes" + (isQuoted ? "; a quoted field has no end" : ""))
       }
       if scalar == "\n" { line += 1 }
-      if isQuoted {
-        if scalar != "\"" {
-          field.unicodeScalars.append(scalar)
-        } else if rest.first == "\"" {
-          field.unicodeScalars.append(scalar)
-          rest.removeFirst()
-        } else {
-          isQuoted = false
-        }
-        continue
-      }
       switch scalar {
+      case "\"" where isQuoted && rest.first == "\"":
+        field.unicodeScalars.append(scalar)
+        rest.removeFirst()
+      case "\"" where isQuoted: isQuoted = false
+      case _ where isQuoted: field.unicodeScalars.append(scalar)
       case "\"" where field.isEmpty: (isQuoted, wasQuoted) = (true, true)
       case ",":
-        record.fields.append(field)
+        fields.append(field)
         (field, wasQuoted) = ("", false)
       case "\r" where rest.first == "\n" || rest.isEmpty: break
-      case "\n":
-        if !isEmpty() { records.append(Record(line: record.line, fields: record.fields + [field])) }
-        record = Record(line: line, fields: [])
-        (field, wasQuoted, byteCount) = ("", false, 0)
+      case "\n": break record
       default: field.unicodeScalars.append(scalar)
       }
     }
-    if isQuoted {
-      failingLine = record.line
-      throw ManifestProblem("a quoted field has no end")
-    }
-    if !isEmpty() { records.append(Record(line: record.line, fields: record.fields + [field])) }
-    return records
+    if isQuoted { throw ManifestProblem("a quoted field has no end") }
+    return fields.isEmpty && field.isEmpty && !wasQuoted ? [] : fields + [field]
   }
 }

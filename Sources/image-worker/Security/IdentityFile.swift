@@ -69,31 +69,7 @@ struct IdentityFile {
     var policy = CallerPolicy(name: name)
     var mayConfigure: Bool?
     for (key, value) in try Self.mapping(body, name) {
-      let field = Field(name: "identities.\(name).\(key.string ?? "")", node: value)
-      switch key.string ?? "" {
-      case "tokens":
-        identity.tokens = try field.list { TokenHash(hexadecimal: $0) }
-        guard !identity.tokens.contains(Self.publishedHash) else {
-          throw field.problem(
-            "has the SHA-256 of \"password\", an example that everybody knows; `image-worker token \(name)` makes a token"
-          )
-        }
-      case "certificates":
-        identity.certificates = try field.list { Self.isCertificateName($0) ? $0 : nil }
-        firstCertificate = firstCertificate ?? field.mentions(of: name).first
-      case "presets":
-        policy.presets = Set(try field.list { $0 })
-        presets += field.mentions(of: name)
-      case "configuration": mayConfigure = try field.bool()
-      case "reflection": identity.mayReflect = try field.bool()
-      case "max_images": policy.maxImages = Int(try field.number(isWhole: true))
-      case let name:
-        guard var quota = Self.quotas.first(where: { $0.name == name }) else {
-          throw field.problem("is unknown; it must be one of: \(Self.keys.joined(separator: ", "))")
-        }
-        quota.amount = try field.number(isWhole: quota.resource != .cpuSeconds)
-        policy.quotas.append(quota)
-      }
+      try read(key.string ?? "", value, &identity, &policy, &mayConfigure)
     }
     guard !identity.tokens.isEmpty || !identity.certificates.isEmpty else {
       throw IdentityFileError(
@@ -105,6 +81,38 @@ struct IdentityFile {
     policy.mayConfigure = mayConfigure ?? (policy.presets == nil)
     identities.append(identity)
     policies.append(policy)
+  }
+
+  /// Reads one key of an identity.
+  private mutating func read(
+    _ key: String, _ value: Node, _ identity: inout Identity, _ policy: inout CallerPolicy, _ mayConfigure: inout Bool?
+  ) throws(IdentityFileError) {
+    let name = identity.name
+    let field = Field(name: "identities.\(name).\(key)", node: value)
+    switch key {
+    case "tokens":
+      identity.tokens = try field.list { TokenHash(hexadecimal: $0) }
+      guard !identity.tokens.contains(Self.publishedHash) else {
+        throw field.problem(
+          "has the SHA-256 of \"password\", an example that everybody knows; `image-worker token \(name)` makes a token"
+        )
+      }
+    case "certificates":
+      identity.certificates = try field.list { Self.isCertificateName($0) ? $0 : nil }
+      firstCertificate = firstCertificate ?? field.mentions(of: name).first
+    case "presets":
+      policy.presets = Set(try field.list { $0 })
+      presets += field.mentions(of: name)
+    case "configuration": mayConfigure = try field.bool()
+    case "reflection": identity.mayReflect = try field.bool()
+    case "max_images": policy.maxImages = Int(try field.number(isWhole: true))
+    default:
+      guard var quota = Self.quotas.first(where: { $0.name == key }) else {
+        throw field.problem("is unknown; it must be one of: \(Self.keys.joined(separator: ", "))")
+      }
+      quota.amount = try field.number(isWhole: quota.resource != .cpuSeconds)
+      policy.quotas.append(quota)
+    }
   }
 
   /// Checks what the file names against the rest of the worker.
