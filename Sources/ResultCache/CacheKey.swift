@@ -10,10 +10,6 @@ package struct CacheKey: Sendable, Hashable {
 
   static let byteCount = SHA256.byteCount
 
-  init(bytes: [UInt8]) {
-    self.bytes = bytes
-  }
-
   /// Computes the key of a result.
   /// - `input`: the hasher after all bytes of the image.
   /// - `configuration`: the request, serialized so that equal requests have equal bytes.

@@ -190,7 +190,7 @@ struct Worker: Service {
     // Later, so that items of batches are taken that were sent before their client could know.
     Task {
       try? await Task.sleep(for: .milliseconds(200))
-      environment.drain.begin(refusesCalls: false)
+      environment.drain.begin()
     }
   }
 

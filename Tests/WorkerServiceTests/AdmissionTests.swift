@@ -25,18 +25,15 @@ struct DrainStateTests {
     #expect(calls.withLock { $0 } == ["kept", "late"])
   }
 
-  @Test("refuses calls after its start unless a listener does; after its end, refuses all calls")
+  @Test("refuses calls after its end")
   func refusals() async throws {
     #expect(try await drain.withWork { _ in drain.workCount } == 1)
-    drain.begin(refusesCalls: false)
+    drain.begin()
     #expect(try await drain.withWork { _ in 1 } == 1)
     #expect(drain.workCount == 0 && drain.startedCount == 2)
     drain.cancelWork()
     await #expect(throws: DrainError.self) { try await drain.withWork { _ in 1 } }
-    let other = DrainState()
-    other.begin()
-    await #expect(throws: DrainError.self) { try await other.withWork { _ in 1 } }
-    #expect(drain.startedCount == 2 && other.startedCount == 0)
+    #expect(drain.startedCount == 2)
   }
 
   @Test("cancels work when its time is over, and is then the reason that callers see")

@@ -256,11 +256,12 @@ struct ProcessImageTests {
     }
   }
 
-  @Test("refuses new work while draining")
+  @Test("refuses new work after a drain")
   func draining() async throws {
     let drain = DrainState()
     try await withWorker(drain: drain) { client, _ in
       drain.begin()
+      drain.cancelWork()
       let status = await failure { _ = try await client.process(Fixture.bytes("photo.png")) }
       #expect(status?.code == .unavailable && status?.details.first?.errorInfo?.reason == "DRAINING")
     }

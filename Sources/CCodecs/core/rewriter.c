@@ -93,8 +93,8 @@ uint64_t ccodecs_rewriter_estimate(
   static const uint64_t alignment = 4 * 128; // of the budget's blocks
   const bool is_turned = is_transform(options) && rewriter->methods->turn_bytes != NULL;
   const uint64_t turn = is_turned ? rewriter->methods->turn_bytes(rewriter, decoder, options) : 0;
-  return rewriter->budget->used + opening_bytes(rewriter, options) + rewriter->methods->start_bytes(rewriter, options) +
-         alignment + turn;
+  const uint64_t start = rewriter->methods->start_bytes == NULL ? 0 : rewriter->methods->start_bytes(rewriter, options);
+  return rewriter->budget->used + opening_bytes(rewriter, options) + start + alignment + turn;
 }
 
 /// Returns whether the survey allows what is requested.
@@ -126,6 +126,8 @@ ccodecs_status ccodecs_rewriter_start(
   ccodecs_bytes opening = {0};
   ccodecs_status status = !ccodecs_bytes_reserve(&opening, opening_bytes(rewriter, options), rewriter->budget)
                               ? ccodecs_rewriter_fail_for_room(rewriter)
+                          : rewriter->methods->start == NULL
+                              ? CCODECS_OK
                               : rewriter->methods->start(rewriter, decoder, options, &opening);
   if (status == CCODECS_OK &&
       !ccodecs_bytes_append(&opening, ccodecs_bytes_start(&rewriter->head), rewriter->head.count, rewriter->budget)) {
@@ -155,7 +157,7 @@ static ccodecs_status copy(ccodecs_rewriter *rewriter, ccodecs_input *input, cco
   }
   const ccodecs_status status = run(rewriter, input, piece);
   if (status == CCODECS_NEEDS_INPUT && input->is_last) {
-    if (rewriter->may_lack_end && rewriter->methods->end(rewriter, piece)) {
+    if (rewriter->may_lack_end && rewriter->methods->end != NULL && rewriter->methods->end(rewriter, piece)) {
       rewriter->warnings |= CCODECS_WARNING_NO_END;
       return CCODECS_BYTES_READY;
     }

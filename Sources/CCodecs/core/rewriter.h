@@ -33,15 +33,15 @@ typedef struct ccodecs_rewriter_methods {
   /// consumed, CCODECS_BYTES_READY, CCODECS_DONE, or the failure.
   ccodecs_status (*step)(ccodecs_rewriter *rewriter, ccodecs_input *input, ccodecs_piece *piece);
   /// Returns in `piece` the end that a truncated file lacks, if nothing else is known to be missing; otherwise false.
-  /// `step` continues after it.
+  /// `step` continues after it. NULL for a format of which no end is known.
   bool (*end)(ccodecs_rewriter *rewriter, ccodecs_piece *piece);
   /// Fills `survey`, which is zeroed. Called only if no step failed.
   void (*survey)(const ccodecs_rewriter *rewriter, const ccodecs_decoder *decoder, ccodecs_survey *survey);
-  /// Appends to `opening` the bytes that precede `head`.
+  /// Appends to `opening` the bytes that precede `head`; NULL if there are none.
   ccodecs_status (*start)(
       ccodecs_rewriter *rewriter, ccodecs_decoder *decoder, const ccodecs_rewrite_options *options,
       ccodecs_bytes *opening);
-  /// Returns the bytes that start allocates in addition to the opening.
+  /// Returns the bytes that start allocates in addition to the opening; NULL without start.
   uint64_t (*start_bytes)(const ccodecs_rewriter *rewriter, const ccodecs_rewrite_options *options);
   /// Returns an upper bound of the bytes that a transform charges; NULL for a format without transforms.
   uint64_t (*turn_bytes)(

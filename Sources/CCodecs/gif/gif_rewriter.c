@@ -223,28 +223,12 @@ static void survey(const ccodecs_rewriter *base, const ccodecs_decoder *decoder,
   survey->quality = 1;
 }
 
-static ccodecs_status start(
-    ccodecs_rewriter *base, ccodecs_decoder *decoder, const ccodecs_rewrite_options *options, ccodecs_bytes *opening) {
-  (void)base;
-  (void)decoder;
-  (void)options;
-  (void)opening;
-  return CCODECS_OK;
-}
-
-static uint64_t start_bytes(const ccodecs_rewriter *base, const ccodecs_rewrite_options *options) {
-  (void)base;
-  (void)options;
-  return 0;
-}
-
 static void destroy(ccodecs_rewriter *base) {
   ccodecs_free(base->budget, base);
 }
 
 ccodecs_rewriter *ccodecs_gif_rewriter_create(const ccodecs_limits *limits, ccodecs_budget *budget) {
-  static const ccodecs_rewriter_methods methods = {
-      .step = step, .end = end, .survey = survey, .start = start, .start_bytes = start_bytes, .destroy = destroy};
+  static const ccodecs_rewriter_methods methods = {.step = step, .end = end, .survey = survey, .destroy = destroy};
   gif_rewriter *g = ccodecs_rewriter_allocate(sizeof *g, &methods, limits, budget);
   if (g != NULL) {
     expect(g, STEP_SCREEN, SCREEN_BYTES);

@@ -103,33 +103,12 @@ static ccodecs_status step(ccodecs_rewriter *base, ccodecs_input *input, ccodecs
   return CCODECS_BYTES_READY;
 }
 
-static bool end(ccodecs_rewriter *base, ccodecs_piece *piece) {
-  (void)base;
-  (void)piece;
-  return false;
-}
-
 static void survey(const ccodecs_rewriter *base, const ccodecs_decoder *decoder, ccodecs_survey *survey) {
   const first_boxes boxes = find_boxes(base);
   jxl_source source;
   survey->can_reconstruct = find_source(base, decoder, &source);
   survey->can_reconstruct_whole = survey->can_reconstruct && (boxes.has_exif || source.jpeg.exif_bytes == 0) &&
                                   (boxes.has_xmp || source.jpeg.xmp_bytes == 0);
-}
-
-static ccodecs_status start(
-    ccodecs_rewriter *base, ccodecs_decoder *decoder, const ccodecs_rewrite_options *options, ccodecs_bytes *opening) {
-  (void)base;
-  (void)decoder;
-  (void)options;
-  (void)opening;
-  return CCODECS_OK;
-}
-
-static uint64_t start_bytes(const ccodecs_rewriter *base, const ccodecs_rewrite_options *options) {
-  (void)base;
-  (void)options;
-  return 0;
 }
 
 static uint64_t turn_bytes(
@@ -155,10 +134,7 @@ ccodecs_rewriter *ccodecs_jxl_rewriter_create(const ccodecs_limits *limits, ccod
   static const ccodecs_rewriter_methods methods = {
       .has_long_head = true,
       .step = step,
-      .end = end,
       .survey = survey,
-      .start = start,
-      .start_bytes = start_bytes,
       .turn_bytes = turn_bytes,
       .create_turn = create_turn,
       .destroy = destroy,

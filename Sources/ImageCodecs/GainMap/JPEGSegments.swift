@@ -63,9 +63,6 @@ struct JPEGSegments {
   /// - `wanted`: the segments to collect.
   init(_ wanted: Set<Kind>) { self.wanted = wanted }
 
-  /// Whether the image data has been reached, or what is no segment.
-  var isDone: Bool { step == .done }
-
   /// The number of bytes of the body that were read.
   private var consumedByteCount: Int { pending.count - 4 + skipped }
 

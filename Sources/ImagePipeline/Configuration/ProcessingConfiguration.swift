@@ -238,13 +238,10 @@ package struct ProcessingConfiguration: Sendable, Hashable {
     flipHorizontal: Bool? = nil, flipVertical: Bool? = nil, background: Color? = nil, maxBytes: UInt64? = nil,
     metadata: MetadataPolicy? = nil, tolerateTruncation: Bool? = nil, alwaysEncode: Bool? = nil,
     tolerateDamage: Bool? = nil, filters: [Filter]? = nil, allowSmallerDimensions: Bool? = nil,
-    allowLowerFrameRate: Bool? = nil,
     targetSimilarity: Double? = nil, neverLarger: Bool? = nil, frameIndex: FrameIndex? = nil, maxFrames: Int? = nil,
     resamplingKernel: ResamplingKernel? = nil, exactResize: Bool? = nil, resizeInLinearLight: Bool? = nil,
-    colorSpace: ColorSpacePolicy? = nil, keepEXIF: Bool? = nil, keepXMP: Bool? = nil, keepIPTC: Bool? = nil,
-    keepLocation: Bool? = nil,
-    keepSerialNumbers: Bool? = nil, metadataTitle: String? = nil, metadataCopyright: String? = nil,
-    metadataDescription: String? = nil, accept: AcceptedFormats? = nil, autoEffort: AutoEffort? = nil,
+    colorSpace: ColorSpacePolicy? = nil,
+    accept: AcceptedFormats? = nil,
     zoom: Double? = nil, minWidth: Int? = nil, minHeight: Int? = nil, extendAspectRatio: Double? = nil,
     sharpenReduced: Double? = nil, facts: Bool? = nil,
     trim: Trim? = nil, regions: [Region]? = nil, minFaceMargin: Double? = nil, overlays: [Overlay]? = nil,
@@ -273,7 +270,6 @@ package struct ProcessingConfiguration: Sendable, Hashable {
     self.tolerateDamage = tolerateDamage
     self.filters = filters
     self.allowSmallerDimensions = allowSmallerDimensions
-    self.allowLowerFrameRate = allowLowerFrameRate
     self.targetSimilarity = targetSimilarity
     self.neverLarger = neverLarger
     self.frameIndex = frameIndex
@@ -282,16 +278,7 @@ package struct ProcessingConfiguration: Sendable, Hashable {
     self.exactResize = exactResize
     self.resizeInLinearLight = resizeInLinearLight
     self.colorSpace = colorSpace
-    self.keepEXIF = keepEXIF
-    self.keepXMP = keepXMP
-    self.keepIPTC = keepIPTC
-    self.keepLocation = keepLocation
-    self.keepSerialNumbers = keepSerialNumbers
-    self.metadataTitle = metadataTitle
-    self.metadataCopyright = metadataCopyright
-    self.metadataDescription = metadataDescription
     self.accept = accept
-    self.autoEffort = autoEffort
     self.zoom = zoom
     self.minWidth = minWidth
     self.minHeight = minHeight

@@ -7,7 +7,6 @@ internal import Synchronization
 package final class DrainState: Sendable {
   private struct State {
     var isDraining = false
-    var refusesCalls = false
     var isOver = false
     var nextID: UInt64 = 0
     var startedCount: UInt64 = 0
@@ -29,15 +28,12 @@ package final class DrainState: Sendable {
   /// The number of calls started since the process started, including those that have ended.
   package var startedCount: UInt64 { state.withLock { $0.startedCount } }
 
-  /// Begins the drain: new items of batches are refused from now on, and new calls if `refusesCalls` is set.
+  /// Begins the drain: new items of batches are refused from now on.
   ///
-  /// Call it before the server's own shutdown begins.
-  ///
-  /// - `refusesCalls`: `false` if a listener refuses calls that were sent too late, because only the listener can tell.
-  package func begin(refusesCalls: Bool = true) {
+  /// The listener refuses calls that were sent too late, because only it can tell.
+  package func begin() {
     let handlers = state.withLock { state in
       state.isDraining = true
-      state.refusesCalls = refusesCalls
       defer { state.handlers = [:] }
       return Array(state.handlers.values)
     }
@@ -56,13 +52,13 @@ package final class DrainState: Sendable {
   }
 
   /// Runs the work of one call, which a drain waits for.
-  /// - Throws: `DrainError` if calls are refused, and the errors of the work.
+  /// - Throws: `DrainError` after `cancelWork`, and the errors of the work.
   func withWork<Result>(
     _ body: (Cancellation) async throws -> Result
   ) async throws -> Result {
     let cancellation = Cancellation()
     let id = try state.withLock { state in
-      guard !state.refusesCalls, !state.isOver else { throw DrainError() }
+      guard !state.isOver else { throw DrainError() }
       state.nextID += 1
       state.startedCount += 1
       state.work[state.nextID] = cancellation

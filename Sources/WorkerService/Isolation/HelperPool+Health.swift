@@ -22,7 +22,7 @@ extension HelperPool {
       lease.process.retire()
     }
     // If that fails, the next image tries again and reports why.
-    if !state.withLock({ $0.isClosed }) { try? warmUp() }
+    try? warmUp()
     return true
   }
 }

@@ -11,7 +11,7 @@ extension HelperPool {
     case kept
     /// It ends: it cannot be used for the image that waits next.
     case replaced
-    /// It ends, or another one that was not used for longer.
+    /// The one that was not used for the longest time ends.
     case surplus(Lease)
   }
 
@@ -23,10 +23,6 @@ extension HelperPool {
       if let first = state.waiting.first {
         guard lease.caller == nil || lease.caller == first.caller else { return .replaced }
         return .lent(to: state.waiting.removeFirst().waiter)
-      }
-      guard !state.isClosed else {
-        state.forget(lease)
-        return .surplus(lease)
       }
       state.idle.append(lease)
       guard state.idle.count > warmCount else { return .kept }
@@ -47,7 +43,7 @@ extension HelperPool {
     lease.process.retire()
     let isNeeded = state.withLock { state in
       state.forget(lease)
-      guard !state.isClosed, state.count < warmCount || !state.waiting.isEmpty else { return false }
+      guard state.count < warmCount || !state.waiting.isEmpty else { return false }
       state.count += 1
       return true
     }

@@ -24,7 +24,6 @@ package final class HelperPool: Sendable {
     /// The number of helpers, including those that work on images.
     var count = 0
     var waiting: [Entry] = []
-    var isClosed = false
     var processIDs: Set<Int32> = []
     var startedCount: UInt64 = 0
     var lostCount: UInt64 = 0
@@ -259,16 +258,5 @@ package final class HelperPool: Sendable {
   package func trim() {
     // Nobody borrows a helper meanwhile, which would write to this memory.
     state.withLock { state in for lease in state.idle { lease.process.discard() } }
-  }
-
-  /// Ends the helpers that work on no image; others end with their images.
-  package func close() {
-    let idle = state.withLock { state in
-      state.isClosed = true
-      for lease in state.idle { state.forget(lease) }
-      defer { state.idle = [] }
-      return state.idle
-    }
-    for lease in idle { lease.process.retire() }
   }
 }

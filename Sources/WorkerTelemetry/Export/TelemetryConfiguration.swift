@@ -60,9 +60,6 @@ package struct TelemetryConfiguration: Sendable {
     warnings = reader.warnings
   }
 
-  /// Returns whether the signal is exported to a collector.
-  package func isExported(_ signal: Signal) -> Bool { exports[signal] != nil }
-
   private static func resource(
     _ reader: inout VariableReader, _ processAttributes: [(key: String, value: String)]
   ) -> [(key: String, value: String)] {
