@@ -19,6 +19,9 @@ static const unsigned char main_js[] = {
 static const unsigned char dom_js[] = {
 #embed "../WorkerPlayground/Resources/dom.js"
 };
+static const unsigned char editing_js[] = {
+#embed "../WorkerPlayground/Resources/editing.js"
+};
 static const unsigned char api_js[] = {
 #embed "../WorkerPlayground/Resources/api.js"
 };
@@ -34,6 +37,9 @@ static const unsigned char filters_js[] = {
 static const unsigned char lists_js[] = {
 #embed "../WorkerPlayground/Resources/lists.js"
 };
+static const unsigned char outlines_js[] = {
+#embed "../WorkerPlayground/Resources/outlines.js"
+};
 static const unsigned char stage_js[] = {
 #embed "../WorkerPlayground/Resources/stage.js"
 };
@@ -45,6 +51,9 @@ static const unsigned char uploads_js[] = {
 };
 static const unsigned char overlay_js[] = {
 #embed "../WorkerPlayground/Resources/overlay.js"
+};
+static const unsigned char placing_js[] = {
+#embed "../WorkerPlayground/Resources/placing.js"
 };
 static const unsigned char results_js[] = {
 #embed "../WorkerPlayground/Resources/results.js"
@@ -71,15 +80,18 @@ static const cplaygroundpage_file files[] = {
     CPLAYGROUNDPAGE_FILE("/icon.svg", "image/svg+xml", icon_svg),
     CPLAYGROUNDPAGE_FILE("/main.js", "text/javascript", main_js),
     CPLAYGROUNDPAGE_FILE("/dom.js", "text/javascript", dom_js),
+    CPLAYGROUNDPAGE_FILE("/editing.js", "text/javascript", editing_js),
     CPLAYGROUNDPAGE_FILE("/api.js", "text/javascript", api_js),
     CPLAYGROUNDPAGE_FILE("/model.js", "text/javascript", model_js),
     CPLAYGROUNDPAGE_FILE("/controls.js", "text/javascript", controls_js),
     CPLAYGROUNDPAGE_FILE("/filters.js", "text/javascript", filters_js),
     CPLAYGROUNDPAGE_FILE("/lists.js", "text/javascript", lists_js),
+    CPLAYGROUNDPAGE_FILE("/outlines.js", "text/javascript", outlines_js),
     CPLAYGROUNDPAGE_FILE("/stage.js", "text/javascript", stage_js),
     CPLAYGROUNDPAGE_FILE("/state.js", "text/javascript", state_js),
     CPLAYGROUNDPAGE_FILE("/uploads.js", "text/javascript", uploads_js),
     CPLAYGROUNDPAGE_FILE("/overlay.js", "text/javascript", overlay_js),
+    CPLAYGROUNDPAGE_FILE("/placing.js", "text/javascript", placing_js),
     CPLAYGROUNDPAGE_FILE("/results.js", "text/javascript", results_js),
     CPLAYGROUNDPAGE_FILE("/runner.js", "text/javascript", runner_js),
     CPLAYGROUNDPAGE_FILE("/timing.js", "text/javascript", timing_js),

@@ -288,27 +288,31 @@ function segments({ id, path, field, state }, items) {
   };
 }
 
-/** The nine places of a gravity, and other choices below them. */
+/** The nine places of a gravity, and other choices below them; what is drawn on a result has none of these. */
 function pad({ id, path, field, state }) {
   const known = state.contract.enums[field.typeName];
   const group = h("div", { class: "pad", role: "radiogroup", "aria-labelledby": `${id}-label` });
-  const others = known.map((value) => value.word).filter((word) => !compass.includes(word) && word !== "unspecified");
+  const isDrawn = path.length > 1;
+  const others = known.map((value) => value.word).filter((word) => !compass.includes(word) && word !== "unspecified" && !isDrawn);
   const buttons = [...compass, ...others].map((word) => {
     const choice = known.find((value) => value.word === word);
     return h("button", {
       type: "button", role: "radio", "aria-label": word.replaceAll("_", " "), title: sentence(choice.comment),
       dataset: { value: choice.name }, onclick: () => state.set(path, choice.name),
-    }, h("i"));
+    }, compass.includes(word) ? h("i") : h("span", { text: word.replaceAll("_", " ") }));
   });
+  for (const button of buttons.slice(compass.length)) button.className = "pad-word";
   group.append(...buttons);
   group.addEventListener("keydown", (event) => {
     const index = buttons.indexOf(document.activeElement);
     const step = { ArrowLeft: -1, ArrowRight: 1, ArrowUp: -3, ArrowDown: 3 }[event.key];
-    const isOverEdge = event.key === "ArrowLeft" && index % 3 === 0 || event.key === "ArrowRight" && index % 3 === 2;
     if (!step) return;
     event.preventDefault();
-    const next = buttons[index + step];
-    if (!next || isOverEdge) return;
+    const isWord = index >= compass.length;
+    const isOverEdge = !isWord && (event.key === "ArrowLeft" && index % 3 === 0 || event.key === "ArrowRight" && index % 3 === 2);
+    // Below the places, words follow one another.
+    const next = isOverEdge ? undefined : buttons[isWord ? index + Math.sign(step) : Math.min(index + step, compass.length)];
+    if (!next) return;
     next.focus();
     next.click();
   });
@@ -338,7 +342,7 @@ function place({ id, path, field, state }, names) {
     },
   }));
   const edit = h("button", {
-    id, type: "button", class: "plain", "aria-pressed": "false", text: "On the image", onclick: () => state.edit(path),
+    id, type: "button", class: "plain on-image", "aria-pressed": "false", text: "On the image", onclick: () => state.edit(path),
   });
   const units = unit && h("select", {
     "aria-label": `${label(field.name)}: unit`, onchange: () => state.changeUnit(path, units.value),

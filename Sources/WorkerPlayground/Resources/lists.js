@@ -3,22 +3,25 @@
 import { h, newID } from "/dom.js";
 import { label, sentence, valueAt } from "/model.js";
 
-/** What an added element has: a rectangle in the middle of the image, where it has one. */
-function started(state, field) {
-  if (!state.image) return {};
-  const rects = state.contract.fieldsOf(field.typeName).filter((inner) => state.contract.shape(inner) === "rect");
-  return Object.fromEntries(rects.map((inner) => [
-    inner.name, state.fromFractions({ x: 0.25, y: 0.25, width: 0.5, height: 0.5 }, "rect"),
-  ]));
+/** What an added element has: a rectangle in the middle of the image, where it has one; or a text, where it can be one. */
+export function started(state, field) {
+  const { contract } = state;
+  const rect = contract.rectOf(field);
+  if (rect) return state.image ? { [rect.name]: state.fromFractions({ x: 0.25, y: 0.25, width: 0.5, height: 0.5 }, "rect") } : {};
+  if (!contract.isPlaced(field) || !contract.fieldsOf(field.typeName).some(({ name }) => name === "text")) return {};
+  return { unit: "RECT_UNIT_FRACTIONS", text: { text: "Your text", relative_size: 0.1 } };
 }
 
 /** The fields of a message at a path: elements, and a function that shows their values. `make` makes the control of one. */
 function fieldsOf({ path, typeName, state, make }) {
-  const rows = state.contract.fieldsOf(typeName).map((field) => {
+  const fields = state.contract.fieldsOf(typeName);
+  // Messages follow the first field, which they often stand for.
+  const isGroup = (field) => field.type === "message" && !field.isRepeated && state.contract.shape(field) === "json";
+  const rows = [fields[0], ...fields.slice(1).filter(isGroup), ...fields.slice(1).filter((field) => !isGroup(field))].map((field) => {
     const [inner, id] = [[...path, field.name], newID("inner")];
-    if (field.type === "message" && !field.isRepeated && state.contract.shape(field) === "json") {
+    if (isGroup(field)) {
       const group = fieldsOf({ path: inner, typeName: field.typeName, state, make });
-      const element = h("details", { class: "parameters" },
+      const element = h("details", { class: "parameters", open: valueAt(state.effective, inner) !== undefined },
         h("summary", { text: label(field.name), title: sentence(field.comment) }), ...group.elements);
       return { inner, element, show: group.show };
     }
@@ -47,7 +50,7 @@ export function messageList({ id, path, field, state }, make) {
     onclick: () => {
       const index = current().length;
       change([...current(), started(state, field)]);
-      const edit = list.children[index]?.querySelector(".place-end button");
+      const edit = list.children[index]?.querySelector(".on-image");
       if (edit && state.image) edit.click(); else list.children[index]?.querySelector("input, select, button")?.focus();
     },
   });
@@ -64,11 +67,21 @@ export function messageList({ id, path, field, state }, make) {
 
   function item(index) {
     const { elements, show } = fieldsOf({ path: [...path, String(index)], typeName: field.typeName, state, make });
+    const place = state.contract.isPlaced(field) && h("button", {
+      type: "button", class: "plain on-image", "aria-pressed": "false", text: "Drag on the result",
+      onclick: () => state.edit([...path, String(index)]),
+    });
     const element = h("li", {},
       h("div", { class: "chain-head" }, h("strong", { text: `${one} ${index + 1}` }), h("button", {
         type: "button", class: "why", text: "×", "aria-label": `Remove ${one.toLowerCase()} ${index + 1}`, onclick: () => remove(index),
-      })), ...elements);
-    return { element, show };
+      })), place || undefined, ...elements);
+    return {
+      element,
+      show: (effective) => {
+        show(effective);
+        if (place) place.setAttribute("aria-pressed", state.editing === `${path.join(".")}.${index}`);
+      },
+    };
   }
 
   return {

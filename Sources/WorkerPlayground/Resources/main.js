@@ -4,9 +4,11 @@ import * as api from "/api.js";
 import { testChart } from "/chart.js";
 import { Controls } from "/controls.js";
 import { $, bytes, change, choices, h, mebibytes, milliseconds, toast, uniqueName } from "/dom.js";
+import { Editing } from "/editing.js";
 import { forms, title } from "/handover.js";
-import { Contract, replaced, valueAt } from "/model.js";
-import { Overlay } from "/overlay.js";
+import { started } from "/lists.js";
+import { Contract, label, replaced, valueAt } from "/model.js";
+import { Outlines, keptPart, outlined } from "/outlines.js";
 import { Cards } from "/results.js";
 import { Runner } from "/runner.js";
 import { Stage, decoded, difference } from "/stage.js";
@@ -22,7 +24,15 @@ const modes = [
   { value: "side", label: "Side by side", title: "All results (S)" },
   { value: "difference", label: "Difference", title: "What compression changes (D)" },
   { value: "result", label: "Result", title: "The result alone (R)" },
+  { value: "original", label: "Original", title: "The image, with the faces that were found and the part that is kept (O)" },
 ];
+/** What is edited on the image, as buttons have it. */
+const tools = {
+  crop: { text: "Crop", title: "Draw the part of the image that is used" },
+  focus_point: { text: "Focus", title: "Choose the point that stays in view when the image is cropped to fill its bounds" },
+  regions: { text: "Regions", title: "Hide parts of the image: draw, move and resize them" },
+  overlays: { text: "Overlays", title: "Put texts and images on the result, and drag them" },
+};
 /** The similarity at which formats are compared, unless the chosen result has one: "very high quality". */
 const comparedSimilarity = 80;
 
@@ -47,6 +57,8 @@ class Playground {
       onselect: (variant) => this.select(variant), onremove: (variant) => this.remove(variant),
       titleOf: (variant) => `${variant.letter} · ${title(contract, variant)}`,
     });
+    this.editor = new Editing(this, { upload: (file) => api.upload(file, { page: this.page }) });
+    this.outlines = new Outlines();
     this.controls = new Controls($("fields"), this);
     this.bind();
     this.update();
@@ -67,6 +79,11 @@ class Playground {
     let whole = isInList ? replaced(this.effective[name] ?? [], rest, value) : value;
     // The areas of faces are found.
     if (value === "REGION_SHAPE_FACES") whole = replaced(whole, [rest[0], "area"], undefined);
+    // An overlay is either an image or a text.
+    if (name === "overlays" && rest[1] === "image" && value) whole = replaced(whole, [rest[0], "text"], undefined);
+    if (name === "overlays" && rest[1] === "text") {
+      whole = ["image", "scale", "width", "height"].reduce((list, field) => replaced(list, [rest[0], field], undefined), whole);
+    }
     this.change({ overrides: replaced(this.overrides, path, whole) });
   }
 
@@ -153,7 +170,7 @@ class Playground {
     document.body.classList.toggle("is-empty", !image);
     this.update();
     if (image) for (const variant of this.variants) variant.runner.run(performance.now());
-    if (this.editing) this.refreshSource();
+    this.refreshSource();
   }
 
   forget(image) {
@@ -233,6 +250,7 @@ class Playground {
 
   /** The image that a crop is drawn on: turned and mirrored as requested, and nothing else. */
   async refreshSource() {
+    if (this.editing ? this.editor.isOnResult : this.mode !== "original") return;
     const kept = Object.entries(this.effective).filter(([name]) => /rotat|flip|^tolerate/.test(name));
     const key = JSON.stringify([this.image?.id, kept]);
     if (!this.image || this.source?.key === key) return;
@@ -250,59 +268,18 @@ class Playground {
 
   // MARK: Editing on the image
 
-  /** Begins or ends to edit a point or rectangle on the image. */
-  edit(path) {
-    const name = path?.join(".");
-    const field = path && this.contract.fieldAt(path);
-    const hadFocus = this.overlay?.element.contains(document.activeElement);
-    const former = this.editing;
-    this.editing = former === name ? undefined : name;
-    this.overlay?.element.remove();
-    this.overlay = undefined;
-    if (this.editing) {
-      this.stage.setZoom("fit");
-      const kind = this.contract.shape(field);
-      this.overlay = new Overlay(kind, name === "crop" ? "Crop" : "Region", this.toFractions(valueAt(this.effective, path), kind), {
-        onchange: (value) => this.set(path, this.fromFractions(value, kind)),
-      });
-      this.refreshSource();
-    }
-    this.update();
-    if (this.overlay) this.overlay.mark.focus({ preventScroll: true });
-    else if (hadFocus) [...$("tools").children].find((button) => button.dataset.path === former)?.focus({ preventScroll: true });
-  }
+  /** The name of the field that is edited on the image, and what it is edited with. */
+  get editing() { return this.editor.name; }
+  get overlay() { return this.editor.overlay; }
 
-  /** The sides of the image as requested: turned by a quarter they are swapped. */
-  get sides() {
-    const { width, height } = this.image.info;
-    return (this.effective.rotation ?? 0) % 180 === 0 ? [width, height] : [height, width];
-  }
-
-  usesPixels(value) {
-    const word = value?.unit ?? this.unit;
-    return !/FRACTIONS/.test(word ?? "");
-  }
-
-  toFractions(value, kind) {
-    if (!value || kind === "point" || !this.usesPixels(value)) return value && Object.fromEntries(["x", "y", "width", "height"].filter((name) => kind === "rect" || name.length === 1).map((name) => [name, value[name] ?? 0]));
-    const [width, height] = this.sides;
-    return { x: (value.x ?? 0) / width, y: (value.y ?? 0) / height, width: value.width / width, height: value.height / height };
-  }
-
-  fromFractions(value, kind) {
-    if (kind === "point") return value;
-    if (/FRACTIONS/.test(this.unit)) return { unit: this.unit, ...value };
-    const [width, height] = this.sides;
-    const [x, y] = [Math.round(value.x * width), Math.round(value.y * height)];
-    return {
-      unit: this.unit, x, y, width: Math.max(1, Math.min(Math.round(value.width * width), width - x)),
-      height: Math.max(1, Math.min(Math.round(value.height * height), height - y)),
-    };
-  }
+  /** Begins or ends to edit a place on the image. */
+  edit(path) { this.editor.toggle(path); }
+  started(field) { return started(this, field); }
+  fromFractions(value, kind) { return this.editor.fromFractions(value, kind); }
 
   changeUnit(path, unit) {
     const value = valueAt(this.effective, path);
-    const fractions = this.image && this.toFractions(value, "rect");
+    const fractions = this.image && this.editor.toFractions(value, "rect");
     this.unit = unit;
     if (fractions) this.set(path, this.fromFractions(fractions, "rect"));
   }
@@ -311,15 +288,13 @@ class Playground {
 
   update() {
     const { contract, variant } = this;
-    const edited = this.editing?.split(".") ?? [];
-    // The result that is chosen now may lack the element.
-    if (edited.length > 1 && valueAt(this.effective, edited.slice(0, -1)) === undefined) return this.edit(undefined);
+    // The result that is chosen now may lack what is edited.
+    if (this.editor.show()) return;
     address(this.state);
     $("preset").value = variant.preset;
     $("preset-note").textContent = contract.presets.find((preset) => preset.name === variant.preset)?.description ?? "";
     $("reset").disabled = isSame(variant.overrides, contract.starting(variant.preset));
     $("duplicate").disabled = $("formats").disabled = this.variants.length >= letters.length;
-    if (this.editing && this.image) this.overlay?.show(this.toFractions(valueAt(this.effective, this.editing.split(".")), this.overlay.kind));
     this.controls.update();
     this.showShelf();
     this.showHandover();
@@ -348,17 +323,21 @@ class Playground {
   }
 
   showStage() {
-    $("stage-note").hidden = $("sides").hidden = $("weight").hidden = true;
+    $("stage-note").hidden = $("sides").hidden = $("weight").hidden = $("outlining").hidden = true;
+    this.outlines.element.remove();
     if (!this.image) return this.stage.arrange(0, false);
-    for (const button of $("modes").children) button.disabled = Boolean(this.editing);
-    if (this.editing) return this.showEditing();
-    for (const pane of this.stage.panes) { pane.overlay = undefined; }
+    const { editing } = this;
+    $("modes").classList.toggle("is-away", Boolean(editing));
+    $("editing").classList.toggle("is-away", !editing);
     const shown = this.shownOf(this.variant);
-    this.difference = undefined;
-    const note = shown ? "" : this.variant.error?.message ?? "Working …";
+    const isSourceShown = this.mode === "original" && !editing;
+    const note = shown || isSourceShown || (editing && !this.editor.isOnResult) ? "" : this.variant.error?.message ?? "Working …";
     $("stage-note").firstChild.textContent = note;
     $("stage-note").hidden = note === "";
+    this.difference = undefined;
+    if (editing) return this.showEditing();
     this.showWeight();
+    if (isSourceShown) return this.showOriginal();
     if (this.mode === "side") return this.showSideBySide();
     const { reference } = this;
     if (this.mode === "difference" && reference && shown && !shown.isPreview) {
@@ -414,15 +393,60 @@ class Playground {
   }
 
   showEditing() {
-    const panes = this.stage.arrange(2, false);
+    const { editor, overlay } = this;
     const shown = this.shownOf(this.variant);
-    if (this.source) panes[0].show([this.source.canvas], this.source.canvas, this.overlay.kind === "rect" ? this.editing === "crop" ? "drag to crop" : "drag the region" : "drag to focus");
-    this.showWeight();
-    if (this.overlay.element.parentElement !== panes[0].sheet) panes[0].sheet.append(this.overlay.element);
     const badge = this.variant.error ? "no result" : shown?.isPreview ? "preview" : "result";
-    panes[1].show(shown ? [shown.layer] : [], shown?.size, badge);
+    const panes = this.stage.arrange(editor.isOnResult ? 1 : 2, false);
+    const [pane] = panes;
+    if (editor.isOnResult) {
+      pane.show(shown ? [shown.layer] : [], shown?.size, editor.hint);
+    } else {
+      if (this.source) pane.show([this.source.canvas], this.source.canvas, editor.hint);
+      panes[1].show(shown ? [shown.layer] : [], shown?.size, badge);
+      this.showOutlines(pane);
+    }
+    this.showWeight();
+    $("remove").disabled = !editor.canRemove;
+    if (overlay.element.parentElement !== pane.sheet) pane.sheet.append(overlay.element);
+    this.stage.place();
+    this.editor.place();
+    this.showCaption();
+  }
+
+  /** The image with what was found in it. */
+  showOriginal() {
+    const [pane] = this.stage.arrange(1, false);
+    pane.show(this.source ? [this.source.canvas] : [], this.source?.canvas, this.source ? "original" : "loading …");
+    this.showOutlines(pane);
     this.stage.place();
     this.showCaption();
+  }
+
+  /** What the newest result tells of the image: {faces, hidden, kept, sides}; undefined without one. */
+  get findings() {
+    const { effective, contract, editor, variant: { result, error } } = this;
+    if (!result || error) return undefined;
+    const { report } = result;
+    const { sides } = editor;
+    const gravity = contract.fields.find(({ name }) => name === "gravity");
+    const kept = keptPart({
+      report, effective, sides, crop: effective.crop && editor.inPixels(effective.crop), word: contract.word(gravity.typeName, effective.gravity ?? ""),
+    });
+    return { faces: report.faces ?? [], hidden: report.hidden_regions ?? [], kept, sides };
+  }
+
+  /** Draws what was found and kept over the image before. */
+  showOutlines(pane) {
+    const { findings } = this;
+    $("outlining").hidden = !findings || !this.source;
+    if (!findings || !this.source || !$("outlines").checked) return;
+    // What is being drawn needs no outline.
+    const isCropped = this.editing === "crop";
+    this.outlines.show({
+      ...findings, kept: isCropped && isSamePart(findings.kept, this.effective.crop && this.editor.inPixels(this.effective.crop)) ? undefined : findings.kept,
+      hidden: this.editing?.startsWith("regions") ? [] : findings.hidden,
+    });
+    pane.sheet.insertBefore(this.outlines.element, pane.sheet.querySelector(".overlay"));
   }
 
   showCaption() {
@@ -434,6 +458,8 @@ class Playground {
     if (delta) {
       parts.push(`mean difference ${delta.mean.toFixed(2)} of 255, largest ${delta.largest}, ${(delta.share * 100).toFixed(1)} % of pixels`);
     }
+    const { findings } = this;
+    if (findings && (this.editing || this.mode === "original")) parts.push(...outlined(findings));
     if (this.latencies.length > 0) parts.push(`preview after ${milliseconds(this.latencies.at(-1))}`);
     this.gainControl ??= this.makeGain();
     $("caption").replaceChildren(...parts.map((text) => h("span", { text })));
@@ -530,13 +556,24 @@ class Playground {
       address(this.state);
       this.show();
       this.refreshReference();
+      this.refreshSource();
     });
     showMode(this.mode);
     this.setMode = (mode) => $("modes").querySelector(`[data-value=${mode}]`).click();
-    $("tools").replaceChildren(...contract.fields.filter((field) => ["rect", "point"].includes(contract.shape(field))).map((field) => h("button", {
-      type: "button", text: { rect: "Crop", point: "Focus" }[contract.shape(field)], title: `Choose ${field.name} on the image`,
-      "aria-pressed": "false", onclick: () => this.edit([field.name]), dataset: { path: field.name },
+    const order = Object.keys(tools);
+    const edited = contract.fields.filter((field) => contract.isEdited(field))
+      .sort((first, second) => order.indexOf(first.name) - order.indexOf(second.name));
+    $("tools").replaceChildren(...edited.map((field) => h("button", {
+      type: "button", text: tools[field.name]?.text ?? label(field.name), title: tools[field.name]?.title ?? `Choose ${field.name} on the image`,
+      "aria-pressed": "false", onclick: () => (field.isRepeated ? this.editor.toggleList(field) : this.edit([field.name])), dataset: { path: field.name },
     })));
+    $("done").addEventListener("click", () => this.edit(undefined));
+    $("remove").addEventListener("click", () => this.editor.remove());
+    $("outlines").checked = kept("outlines") !== "hidden";
+    $("outlines").addEventListener("change", () => {
+      keep("outlines", $("outlines").checked ? "shown" : "hidden");
+      this.show();
+    });
     this.bindZoom();
     this.showForms = choices($("languages"), forms.map(({ name }) => ({ value: name, label: name })), (name) => {
       this.form = forms.find((form) => form.name === name);
@@ -556,7 +593,7 @@ class Playground {
     const update = this.update.bind(this);
     this.update = () => {
       update();
-      for (const button of $("tools").children) button.setAttribute("aria-pressed", String(this.editing === button.dataset.path));
+      for (const button of $("tools").children) button.setAttribute("aria-pressed", String(this.editing?.split(".")[0] === button.dataset.path));
     };
   }
 
@@ -572,8 +609,8 @@ class Playground {
       if (event.ctrlKey || event.metaKey || event.altKey || event.target.closest("input:not([type=range]), select, textarea")) return;
       const act = {
         0: () => this.stage.setZoom("fit"), 1: () => this.stage.setZoom(1), 8: () => this.stage.setZoom(8),
-        c: () => this.setMode("compare"), s: () => this.setMode("side"), d: () => this.setMode("difference"), r: () => this.setMode("result"),
-        Escape: () => this.editing && this.edit([this.editing]),
+        c: () => this.setMode("compare"), s: () => this.setMode("side"), d: () => this.setMode("difference"), r: () => this.setMode("result"), o: () => this.setMode("original"),
+        Escape: () => this.editing && this.edit(undefined),
       }[event.key];
       if (act && this.image) act();
     });
@@ -632,6 +669,10 @@ class Playground {
     this.setMode("side");
   }
 }
+
+/** Whether two rectangles are the same but for rounding. */
+const isSamePart = (first, second) =>
+  Boolean(first && second) && ["x", "y", "width", "height"].every((name) => Math.abs(first[name] - second[name]) < 1);
 
 /** Whether two records say the same, in whatever order. */
 function isSame(first, second) {

@@ -82,6 +82,21 @@ export class Contract {
     return this.isOptions(field) ? "options" : "json";
   }
 
+  /** The field of a message that is a rectangle; undefined if it has none. */
+  rectOf(field) { return this.fieldsOf(field.typeName).find((inner) => this.shape(inner) === "rect"); }
+
+  /** Whether the elements of a list have a place that is set on the result: a gravity, and offsets from there. */
+  isPlaced(field) {
+    const names = this.fieldsOf(field.typeName).map(({ name }) => name);
+    return ["gravity", "x", "y"].every((name) => names.includes(name));
+  }
+
+  /** Whether a field is edited on the image or on the result. */
+  isEdited(field) {
+    const shape = this.shape(field);
+    return shape === "rect" || shape === "point" || (shape === "list" && (this.rectOf(field) !== undefined || this.isPlaced(field)));
+  }
+
   /** The configuration of a preset with fields replaced, as the worker replaces them. */
   merged(preset, overrides) {
     const all = { ...preset, ...overrides };

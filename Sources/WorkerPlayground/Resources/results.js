@@ -86,7 +86,7 @@ export class Cards {
     const saved = original.bytes - weight;
     parts.state.textContent = [
       saved > 0 && `saves ${bytes(saved)}`, report.passthrough && "passed through", report.cache_hit && "from the cache",
-      report.faces?.length > 0 && `faces: ${report.faces.map(({ x, y, width, height }) => `${width}×${height} at ${x ?? 0}, ${y ?? 0}`).join("; ")}`,
+      report.faces?.length > 0 && `${report.faces.length} ${report.faces.length === 1 ? "face" : "faces"} found, which the view Original shows`,
       ...(report.warnings ?? []),
     ].filter(Boolean).join(" · ");
     card.share.firstChild.style.width = `${Math.min(weight / original.bytes, 1) * 100}%`;

@@ -77,7 +77,7 @@ export class Runner {
     app.refreshState();
     if (variant === app.variant) {
       app.refreshReference();
-      if (app.editing) app.refreshSource();
+      app.refreshSource();
     }
   }
 }
