@@ -1,4 +1,4 @@
-"""Makes the screenshots of the playground in the documentation: a desktop, a tablet, and a phone in the dark.
+"""Makes the screenshots of the playground in the documentation: a desktop, faces, a tablet, and a phone in the dark.
 
 Use: playground_screenshots.py WORKER IMAGE FOLDER
 """
@@ -21,6 +21,11 @@ TUNED = """playground.change({preset: 'default', overrides: {
   max_width: 1000, max_height: 667, resize_mode: 'RESIZE_MODE_FILL', compression_quality: 0.7,
   preferred_format: 'OUTPUT_FORMAT_WEBP',
   filters: [{name: 'duotone', intensity: 0.75, parameters: {}}, {name: 'vignette', intensity: 0.4, parameters: {}}]}})"""
+# A face is found in it with the detector of the package opencv-data.
+FACES = """playground.change({preset: 'default', overrides: {
+  max_width: 240, max_height: 135, resize_mode: 'RESIZE_MODE_FILL', gravity: 'GRAVITY_FACES', compression_quality: 0.8,
+  overlays: [{unit: 'RECT_UNIT_FRACTIONS', gravity: 'GRAVITY_SOUTH_EAST', x: 0.04, y: 0.06,
+    text: {text: 'Eileen Collins', relative_size: 0.12, outline_width: 0.06}}]}})"""
 SCROLLED = "document.querySelector('.controls').scrollTop = document.querySelector('{}').offsetTop - 200"
 
 
@@ -40,6 +45,21 @@ def main():
             page.run("playground.stage.divide(0.45)")
             page.run(SCROLLED.format(".field[data-path=compression_quality]"))
             save("playground")
+
+            page.drop("#stage", ROOT / "Tests/EndToEnd/astronaut.jpg")
+            page.wait("playground.images.length === 2")
+            page.run(FACES)
+            page.wait(DONE + " && playground.variant.result.report.faces?.length === 1")
+            page.run("playground.setMode('original')")
+            page.wait("document.querySelectorAll('.outline-face').length === 1")
+            page.run(SCROLLED.format(".field[data-path=max_width]"))
+            save("playground-faces")
+            page.run("playground.edit(['overlays', '0'])")
+            page.wait("document.querySelectorAll('.overlay .area').length === 1")
+            save("playground-overlay")
+            page.run("playground.edit(undefined); playground.setMode('compare'); playground.forget(playground.images[1])")
+            page.run(TUNED)
+            page.wait(DONE)
 
             page.resize(820, 1060)
             page.run("playground.set(['filters'], undefined)")

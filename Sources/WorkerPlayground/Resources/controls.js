@@ -90,6 +90,20 @@ export class Controls {
     }
   }
 
+  /** Opens the group of a field, and brings the element of a list at `index` into view where the controls scroll by themselves. */
+  reveal(name, index) {
+    const row = this.rows.find(({ path }) => path.join(".") === name);
+    if (!row) return undefined;
+    row.details.open = true;
+    const element = row.element.querySelectorAll(".chain > li")[index] ?? row.element;
+    const pane = this.form.parentElement;
+    if (pane.scrollHeight > pane.clientHeight) {
+      const head = pane.firstElementChild.getBoundingClientRect();
+      pane.scrollTop += element.getBoundingClientRect().top - head.bottom - 8;
+    }
+    return element;
+  }
+
   search(text) {
     for (const row of this.rows) {
       const words = `${row.path.join(".")} ${label(row.field.name)} ${row.field.comment}`.toLowerCase();
@@ -120,9 +134,25 @@ function isInUse(format, { effective, image, contract }) {
 
 const shown = (value) => (value === undefined ? "" : String(Number(Number(value).toPrecision(6))));
 
+const isWholeNumber = ({ type }) => type !== "double" && type !== "float";
+
+/** The range of a number in a list, which has no option, by its comment: [least, most]; undefined if there is none. */
+function commented(field) {
+  const text = field.comment.replace(/\s+/g, " ");
+  const found = text.match(/(-?\d+(?:\.\d+)?) to (\d+(?:\.\d+)?)/);
+  if (found) return [Number(found[1]), Number(found[2])];
+  const most = text.match(/above 0 and at most (\d+(?:\.\d+)?)/);
+  return most ? [0.01, Number(most[1])] : undefined;
+}
+
 /** The range of a slider: [least, most, isLogarithmic]; undefined if a slider is of no use. */
 function sliderRange(field, option, image) {
   const name = field.name;
+  if (!option && !isWholeNumber(field)) {
+    const [least, most] = commented(field) ?? [];
+    // A distance in either direction has no slider.
+    return least >= 0 ? [least, most, most - least > 1000] : undefined;
+  }
   const least = option?.minimum ?? 0;
   let most = option?.maximum;
   if (/(^|_)bytes$/.test(name)) return [1000, Math.max(image?.bytes ?? 0, 1_000_000), true];
@@ -153,7 +183,7 @@ const makers = {
   number({ id, path, field, state }) {
     const option = state.contract.option(path);
     if (option?.choices.length > 0) return segments({ id, path, field, state }, option.choices.map((value) => ({ value, label: String(value) })));
-    const isWhole = field.type !== "double" && field.type !== "float";
+    const isWhole = isWholeNumber(field);
     const read = (text) => (text.trim() === "" || !Number.isFinite(Number(text)) ? undefined : Number(text));
     const box = h("input", {
       id, type: "number", inputmode: isWhole ? "numeric" : "decimal", min: option?.minimum, max: option?.maximum,
@@ -225,7 +255,9 @@ const makers = {
     };
   },
 
-  color({ id, path, state }) {
+  color({ id, path, field, state }) {
+    const words = { black: { red: 0, green: 0, blue: 0 }, white: { red: 255, green: 255, blue: 255 } };
+    const standard = state.contract.defaultText(field).split(",")[0];
     const text = (color) => `#${["red", "green", "blue"].map((name) => Number(color[name] ?? 0).toString(16).padStart(2, "0")).join("")}`;
     const box = h("input", {
       id, type: "color", "aria-describedby": `${id}-help`,
@@ -238,8 +270,8 @@ const makers = {
     return {
       element: h("div", { class: "color" }, box, name),
       update(value) {
-        box.value = text(value ?? { red: 255, green: 255, blue: 255 });
-        name.textContent = box.value;
+        box.value = text(value ?? words[standard] ?? words.white);
+        name.textContent = value || words[standard] ? box.value : "none";
       },
     };
   },
@@ -249,8 +281,10 @@ const makers = {
   filters: (given) => filterChain(given),
   list: (given) => messageList(given, make),
 
-  string({ id, path, state }) {
-    const box = h("input", { id, type: "text", "aria-describedby": `${id}-help`, oninput: () => state.set(path, box.value || undefined) });
+  string({ id, path, field, state }) {
+    const listeners = { "aria-describedby": `${id}-help`, oninput: () => state.set(path, box.value || undefined) };
+    // A text may have several lines.
+    const box = field.name === "text" ? h("textarea", { id, rows: 2, ...listeners }) : h("input", { id, type: "text", ...listeners });
     return { element: box, update(value) { if (document.activeElement !== box) box.value = value ?? ""; } };
   },
 

@@ -43,9 +43,18 @@ export class Editing {
     this.path = isSame ? undefined : path;
     if (!isOther) this.exchange();
     app.update();
+    if (this.isInList && !isOther) app.controls.reveal(path[0], Number(path[1]));
     this.isFocusDue = this.path !== undefined;
     if (this.path) this.focus();
     else if (hadFocus && former) document.querySelector(`#tools [data-path=${former[0]}]`)?.focus({ preventScroll: true });
+  }
+
+  /** Moves the focus to the first text of an element among the controls. */
+  open([name, index]) {
+    const element = this.app.controls.reveal(name, Number(index));
+    const box = [...element?.querySelectorAll(".field-string :is(input, textarea)") ?? []].find(({ value }) => value !== "");
+    box?.focus();
+    box?.select();
   }
 
   /** Moves the focus to the chosen mark, once there is one. */
@@ -94,6 +103,7 @@ export class Editing {
       },
       onadd: (value) => this.add(value),
       onremove: (key) => this.remove(key?.split(".")),
+      onopen: kind === "box" ? (key) => this.open(key?.split(".")) : undefined,
     });
     this.overlay.onend = () => this.show();
     if (!this.isOnResult) app.refreshSource();
@@ -173,7 +183,7 @@ export class Editing {
   get hint() {
     const { effective } = this.app;
     switch (this.kind) {
-      case "box": return this.items().length > 0 ? "drag it to its place" : this.app.variant.error ? "no result" : "measuring …";
+      case "box": return this.items().length > 0 ? "drag it; Enter or a double click changes it" : this.app.variant.error ? "no result" : "measuring …";
       case "rect": return this.isInList ? "drag to hide a part of the image" : "drag to crop";
       default:
         return /FILL/.test(effective.resize_mode ?? "") && effective.max_width && effective.max_height

@@ -71,6 +71,34 @@ function yaml({ contract, effective }) {
 
 const fraction = (number) => (Number.isInteger(number) ? `${number}.0` : String(number));
 
+/** The text of an element of a list. */
+function elementText(contract, field, element) {
+  if (contract.shape(field) === "filters") {
+    const { name, intensity = 0, parameters = {} } = element;
+    return [`${name}=${intensity}`, ...Object.entries(parameters).map(([key, number]) => `${key}=${number}`)].join(",");
+  }
+  const inner = (message) => contract.fieldsOf(message.typeName).filter(({ name }) => element[name] !== undefined);
+  return contract.rectOf(field) ? regionText(contract, inner(field), element) : overlayText(contract, inner(field), element);
+}
+
+/** A region: a rectangle or "faces", and what is shown instead. */
+function regionText(contract, fields, { shape, effect, ...element }) {
+  const texts = fields.filter(({ name }) => element[name] !== undefined)
+    .map((field) => optionText(contract, field, element[field.name]));
+  return [shape === "faces" && shape, ...texts.slice(0, 1), shape === "ellipse" && shape, effect, ...texts.slice(1)].filter(Boolean).join(",");
+}
+
+/** An overlay: the name of its image, or its text, and further fields. */
+function overlayText(contract, fields, element) {
+  const pairs = (known, message) => known.filter(({ name }) => message[name] !== undefined)
+    .map((field) => `${field.name.replaceAll("_", "-")}=${optionText(contract, field, message[field.name])}`);
+  const others = pairs(fields.filter(({ name }) => name !== "image" && name !== "text"), element);
+  const text = fields.find(({ name }) => name === "text");
+  if (!text) return [element.image ?? "", ...others].join(",");
+  const escaped = (part) => part.replace(/[\\,]/g, "\\$&").replaceAll("\n", "\\n");
+  return [...pairs(contract.fieldsOf(text.typeName), element.text), ...others].map(escaped).join(",");
+}
+
 /** The text of an option, by the shape of its field. */
 function optionText(contract, field, value) {
   switch (contract.shape(field)) {
@@ -95,12 +123,7 @@ function options(contract, path, field, value) {
   const option = contract.option(path);
   if (!option) return [];
   if (option.kind === "flag") return [`--${value ? "" : "no-"}${option.name}`];
-  if (option.kind === "list") {
-    return value.map(({ name, intensity = 0, parameters = {} }) => {
-      const parts = Object.entries(parameters).map(([key, number]) => `,${key}=${number}`);
-      return `--${option.name} ${quoted(`${name}=${intensity}${parts.join("")}`)}`;
-    });
-  }
+  if (option.kind === "list") return value.map((element) => `--${option.name} ${quoted(elementText(contract, field, element))}`);
   return [`--${option.name} ${quoted(optionText(contract, field, value))}`];
 }
 

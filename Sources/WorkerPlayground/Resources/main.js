@@ -7,7 +7,7 @@ import { $, bytes, change, choices, h, mebibytes, milliseconds, toast, uniqueNam
 import { Editing } from "/editing.js";
 import { forms, title } from "/handover.js";
 import { started } from "/lists.js";
-import { Contract, label, replaced, valueAt } from "/model.js";
+import { Contract, excludedBy, label, replaced, valueAt } from "/model.js";
 import { Outlines, keptPart, outlined } from "/outlines.js";
 import { Cards } from "/results.js";
 import { Runner } from "/runner.js";
@@ -79,10 +79,8 @@ class Playground {
     let whole = isInList ? replaced(this.effective[name] ?? [], rest, value) : value;
     // The areas of faces are found.
     if (value === "REGION_SHAPE_FACES") whole = replaced(whole, [rest[0], "area"], undefined);
-    // An overlay is either an image or a text.
-    if (name === "overlays" && rest[1] === "image" && value) whole = replaced(whole, [rest[0], "text"], undefined);
-    if (name === "overlays" && rest[1] === "text") {
-      whole = ["image", "scale", "width", "height"].reduce((list, field) => replaced(list, [rest[0], field], undefined), whole);
+    if (isInList && value !== undefined) {
+      for (const other of excludedBy(name, rest.slice(1))) whole = replaced(whole, [rest[0], ...other], undefined);
     }
     this.change({ overrides: replaced(this.overrides, path, whole) });
   }
@@ -323,7 +321,7 @@ class Playground {
   }
 
   showStage() {
-    $("stage-note").hidden = $("sides").hidden = $("weight").hidden = $("outlining").hidden = true;
+    $("stage-note").hidden = $("sides").hidden = $("weight").hidden = $("outlines").hidden = true;
     this.outlines.element.remove();
     if (!this.image) return this.stage.arrange(0, false);
     const { editing } = this;
@@ -405,7 +403,8 @@ class Playground {
       panes[1].show(shown ? [shown.layer] : [], shown?.size, badge);
       this.showOutlines(pane);
     }
-    this.showWeight();
+    // An overlay may lie where the weight is.
+    if (!editor.isOnResult) this.showWeight();
     $("remove").disabled = !editor.canRemove;
     if (overlay.element.parentElement !== pane.sheet) pane.sheet.append(overlay.element);
     this.stage.place();
@@ -416,7 +415,7 @@ class Playground {
   /** The image with what was found in it. */
   showOriginal() {
     const [pane] = this.stage.arrange(1, false);
-    pane.show(this.source ? [this.source.canvas] : [], this.source?.canvas, this.source ? "original" : "loading …");
+    pane.show(this.source ? [this.source.canvas] : [], this.source?.canvas, this.source ? "" : "loading …");
     this.showOutlines(pane);
     this.stage.place();
     this.showCaption();
@@ -438,8 +437,10 @@ class Playground {
   /** Draws what was found and kept over the image before. */
   showOutlines(pane) {
     const { findings } = this;
-    $("outlining").hidden = !findings || !this.source;
-    if (!findings || !this.source || !$("outlines").checked) return;
+    $("outlines").hidden = !findings || !this.source;
+    const place = this.editing ? $("editing") : $("stage");
+    if ($("outlines").parentElement !== place) place.append($("outlines"));
+    if (!findings || !this.source || !this.showsOutlines) return;
     // What is being drawn needs no outline.
     const isCropped = this.editing === "crop";
     this.outlines.show({
@@ -569,9 +570,14 @@ class Playground {
     })));
     $("done").addEventListener("click", () => this.edit(undefined));
     $("remove").addEventListener("click", () => this.editor.remove());
-    $("outlines").checked = kept("outlines") !== "hidden";
-    $("outlines").addEventListener("change", () => {
-      keep("outlines", $("outlines").checked ? "shown" : "hidden");
+    const outline = (isShown) => {
+      this.showsOutlines = isShown;
+      $("outlines").setAttribute("aria-checked", isShown);
+    };
+    outline(kept("outlines") !== "hidden");
+    $("outlines").addEventListener("click", () => {
+      outline(!this.showsOutlines);
+      keep("outlines", this.showsOutlines ? "shown" : "hidden");
       this.show();
     });
     this.bindZoom();

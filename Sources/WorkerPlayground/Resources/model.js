@@ -18,6 +18,18 @@ const groups = [
   { title: "More", pattern: /./, isClosed: true },
 ];
 
+/** Fields of a list's elements of which the worker takes one alone: by the one that is set, those that it replaces. */
+const exclusive = {
+  overlays: {
+    image: ["text"], text: ["image", "scale", "width", "height"], "text.size": ["text.relative_size"],
+    "text.relative_size": ["text.size"], scale: ["width", "height"], width: ["scale"], height: ["scale"],
+  },
+};
+
+/** The paths in an element of a list that a field at `path` of the element replaces. */
+export const excludedBy = (list, path) => path.flatMap((_, index) => exclusive[list]?.[path.slice(0, index + 1).join(".")] ?? [])
+  .map((other) => other.split("."));
+
 const acronyms = { jpeg: "JPEG", png: "PNG", webp: "WebP", avif: "AVIF", gif: "GIF", jxl: "JPEG XL", heic: "HEIC", raw: "RAW", hwc: "HWC", chw: "CHW" };
 
 /** A name of the contract for people: "max_width" becomes "Max width". */

@@ -17,7 +17,7 @@ const drawDistance = 5;
 const hints = {
   point: "move it with the arrow keys",
   rect: "move it with the arrow keys, resize it with Shift and the arrow keys",
-  box: "move it with the arrow keys",
+  box: "move it with the arrow keys, change it with Enter",
 };
 
 /**
@@ -27,16 +27,18 @@ const hints = {
  *
  * `onchange(key, value)` is called while a mark moves, and `onchoose(key)` when another one is chosen. With `onadd(value)`, which
  * returns the key of the new item, a rectangle that is drawn beside the others is a new one; without, it replaces the only one.
+ * `onremove(key)` and `onopen(key)` are called when keys ask for it.
  */
 export class Overlay {
-  constructor(kind, { onchange, onchoose, onadd, onremove, isList = false }) {
-    Object.assign(this, { kind, isList, onchange, onchoose, onadd, onremove });
+  constructor(kind, { onchange, onchoose, onadd, onremove, onopen, isList = false }) {
+    Object.assign(this, { kind, isList, onchange, onchoose, onadd, onremove, onopen });
     this.items = [];
     this.marks = new Map();
     this.status = h("p", { class: "hidden", role: "status" });
     this.element = h("div", { class: `overlay overlay-${kind}` }, this.status);
     this.element.addEventListener("pointerdown", (event) => this.drag(event));
     this.element.addEventListener("keydown", (event) => this.key(event));
+    this.element.addEventListener("dblclick", () => this.onopen?.(this.chosen));
     this.element.addEventListener("focusin", (event) => this.choose(event.target.dataset.key));
   }
 
@@ -193,6 +195,10 @@ export class Overlay {
       event.preventDefault();
       event.stopPropagation();
       return this.onremove?.(this.chosen);
+    }
+    if (event.key === "Enter" && this.onopen) {
+      event.preventDefault();
+      return this.onopen(this.chosen);
     }
     const step = event.ctrlKey || event.altKey ? 0.001 : 0.01;
     const [x, y] = { ArrowLeft: [-step, 0], ArrowRight: [step, 0], ArrowUp: [0, -step], ArrowDown: [0, step] }[event.key] ?? [];
