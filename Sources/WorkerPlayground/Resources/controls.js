@@ -282,9 +282,11 @@ const makers = {
   list: (given) => messageList(given, make),
 
   string({ id, path, field, state }) {
-    const listeners = { "aria-describedby": `${id}-help`, oninput: () => state.set(path, box.value || undefined) };
+    const standard = state.contract.defaultText(field).replace(/^"(.*)"$/, "$1");
+    const placeholder = field.name === "image" ? "a name of --overlays" : /^\w[\w, ]{0,23}$/.test(standard) ? standard : undefined;
+    const given = { placeholder, "aria-describedby": `${id}-help`, oninput: () => state.set(path, box.value || undefined) };
     // A text may have several lines.
-    const box = field.name === "text" ? h("textarea", { id, rows: 2, ...listeners }) : h("input", { id, type: "text", ...listeners });
+    const box = field.name === "text" ? h("textarea", { id, rows: 2, ...given }) : h("input", { id, type: "text", ...given });
     return { element: box, update(value) { if (document.activeElement !== box) box.value = value ?? ""; } };
   },
 

@@ -1,6 +1,6 @@
 // Editing fields on the image or the result: what is edited, and how its values become places there.
 
-import { h } from "/dom.js";
+import { toast } from "/dom.js";
 import { label, valueAt } from "/model.js";
 import { Overlay } from "/overlay.js";
 import { OverlaySizes, boxOf, placeOf } from "/placing.js";
@@ -16,6 +16,7 @@ export class Editing {
     this.app = app;
     this.path = undefined;
     this.overlay = undefined;
+    this.lastSizes = new Map();
     this.sizes = new OverlaySizes({
       page: app.page, upload, process: (...call) => app.process(...call), changed: () => app.update(),
     });
@@ -36,6 +37,7 @@ export class Editing {
   /** Begins to edit a field, or ends it if it is the one that is edited. */
   toggle(path) {
     const { app } = this;
+    if (path && !app.image) return toast("Add an image first.");
     const former = this.path;
     const hadFocus = this.overlay?.element.contains(document.activeElement);
     const isSame = path === undefined || path.join(".") === this.name;
@@ -57,17 +59,18 @@ export class Editing {
     box?.select();
   }
 
-  /** Moves the focus to the chosen mark, once there is one. */
+  /** Moves the focus to the chosen mark, once there is one, unless a person writes meanwhile. */
   focus() {
     if (!this.isFocusDue || !this.overlay.mark?.isConnected) return;
     this.isFocusDue = false;
-    this.overlay.mark.focus({ preventScroll: true });
+    if (!document.activeElement?.matches("input, select, textarea")) this.overlay.mark.focus({ preventScroll: true });
   }
 
   /** Begins with a list: with its first element that has a place, or with a new one. */
   toggleList(field) {
     const { app } = this;
     if (this.path?.[0] === field.name) return this.toggle(undefined);
+    if (!app.image) return toast("Add an image first.");
     const paths = this.paths(field.name);
     if (paths.length > 0) return this.toggle(paths[0]);
     const elements = app.effective[field.name] ?? [];
@@ -92,6 +95,7 @@ export class Editing {
     const { app, kind } = this;
     this.overlay?.element.remove();
     this.overlay = undefined;
+    this.lastSizes.clear();
     if (!this.path) return;
     app.stage.setZoom("fit");
     this.overlay = new Overlay(kind, {
@@ -111,7 +115,7 @@ export class Editing {
 
   /** Shows the present values; ends when what was edited is gone. Returns whether it has ended. */
   show() {
-    if (!this.path) return false;
+    if (!this.path || !this.overlay) return false;
     const { app } = this;
     const parent = this.path.slice(0, this.isInList ? 2 : 1);
     if (this.isInList && (valueAt(app.effective, parent) === undefined || (this.path.length > 2 && !valueAt(app.effective, this.path)))) {
@@ -133,7 +137,7 @@ export class Editing {
     const one = label(this.path[0]).replace(/s$/, "");
     return this.paths(this.path[0]).map((path) => {
       const value = valueAt(app.effective, path);
-      return { key: path.join("."), name: `${one} ${Number(path[1]) + 1}`, value: kind === "box" ? this.box(value) : this.toFractions(value, kind) };
+      return { key: path.join("."), name: `${one} ${Number(path[1]) + 1}`, value: kind === "box" ? this.box(value, path[1]) : this.toFractions(value, kind) };
     }).filter(({ value }) => value);
   }
 
@@ -183,7 +187,7 @@ export class Editing {
   get hint() {
     const { effective } = this.app;
     switch (this.kind) {
-      case "box": return this.items().length > 0 ? "drag it; Enter or a double click changes it" : this.app.variant.error ? "no result" : "measuring …";
+      case "box": return this.items().length > 0 ? "drag it; Enter or a double click changes it" : this.app.variant.error ? "no result" : "waiting for the worker …";
       case "rect": return this.isInList ? "drag to hide a part of the image" : "drag to crop";
       default:
         return /FILL/.test(effective.resize_mode ?? "") && effective.max_width && effective.max_height
@@ -241,10 +245,13 @@ export class Editing {
     return contract.fieldsOf(contract.fieldAt([name]).typeName).find((field) => field.name === "gravity");
   }
 
-  box(overlay) {
+  /** The box of an overlay; while its size is not known, with that of the overlay that was at its index. */
+  box(overlay, index) {
     const { result } = this;
-    const size = result && this.sizes.size(overlay, result);
+    if (!result) return undefined;
+    const size = this.sizes.size(overlay, result) ?? this.lastSizes.get(index);
     if (!size) return undefined;
+    this.lastSizes.set(index, size);
     const { contract } = this.app;
     return boxOf(overlay, contract.word(this.gravityField(this.path).typeName, overlay.gravity ?? "GRAVITY_CENTER"), size, result);
   }

@@ -166,6 +166,7 @@ class Playground {
     this.source = undefined;
     for (const variant of this.variants) Object.assign(variant, { result: undefined, preview: undefined, error: undefined, spans: undefined });
     document.body.classList.toggle("is-empty", !image);
+    if (!image && this.editing) return this.edit(undefined);
     this.update();
     if (image) for (const variant of this.variants) variant.runner.run(performance.now());
     this.refreshSource();
@@ -260,7 +261,10 @@ class Playground {
       await this.process(this.image, { view: `${this.page}-source`, side: 64, request: { configuration } }, {
         result: async ({ blob, header }) => { this.source = { key, canvas: await decoded(blob, header) }; },
       });
-    } catch (error) { toast(error.message); }
+    } catch (error) {
+      // What the result has failed with is shown already.
+      if (error.message !== this.variant.error?.message) toast(error.message);
+    }
     this.show();
   }
 
@@ -320,6 +324,12 @@ class Playground {
     return { canvas: preview.canvas, layer: preview.canvas, size, isPreview: true };
   }
 
+  /** An error in words, with the field that shows what there is of the image. */
+  explained(error) {
+    const field = error && { TRUNCATED_IMAGE: "tolerate_truncation", CORRUPT_IMAGE: "tolerate_damage" }[error.reason];
+    return field && !this.effective[field] ? `${error.message}. “${label(field)}” shows what there is of it.` : error?.message;
+  }
+
   showStage() {
     $("stage-note").hidden = $("sides").hidden = $("weight").hidden = $("outlines").hidden = true;
     this.outlines.element.remove();
@@ -328,14 +338,14 @@ class Playground {
     $("modes").classList.toggle("is-away", Boolean(editing));
     $("editing").classList.toggle("is-away", !editing);
     const shown = this.shownOf(this.variant);
-    const isSourceShown = this.mode === "original" && !editing;
-    const note = shown || isSourceShown || (editing && !this.editor.isOnResult) ? "" : this.variant.error?.message ?? "Working …";
-    $("stage-note").firstChild.textContent = note;
-    $("stage-note").hidden = note === "";
+    const isSourceShown = editing ? !this.editor.isOnResult : this.mode === "original";
+    const isMissing = isSourceShown ? !this.source : !shown;
+    $("stage-note").firstChild.textContent = isMissing ? this.explained(this.variant.error) ?? (isSourceShown ? "Loading the image …" : "Working …") : "";
+    $("stage-note").hidden = !isMissing;
     this.difference = undefined;
     if (editing) return this.showEditing();
     this.showWeight();
-    if (isSourceShown) return this.showOriginal();
+    if (this.mode === "original") return this.showOriginal();
     if (this.mode === "side") return this.showSideBySide();
     const { reference } = this;
     if (this.mode === "difference" && reference && shown && !shown.isPreview) {
@@ -393,19 +403,21 @@ class Playground {
   showEditing() {
     const { editor, overlay } = this;
     const shown = this.shownOf(this.variant);
-    const badge = this.variant.error ? "no result" : shown?.isPreview ? "preview" : "result";
+    const badge = this.variant.error ? "no result" : shown?.isPreview ? "preview" : shown ? "result" : "";
     const panes = this.stage.arrange(editor.isOnResult ? 1 : 2, false);
     const [pane] = panes;
     if (editor.isOnResult) {
       pane.show(shown ? [shown.layer] : [], shown?.size, editor.hint);
     } else {
-      if (this.source) pane.show([this.source.canvas], this.source.canvas, editor.hint);
+      pane.show(this.source ? [this.source.canvas] : [], this.source?.canvas, this.source ? editor.hint : "");
       panes[1].show(shown ? [shown.layer] : [], shown?.size, badge);
       this.showOutlines(pane);
     }
     // An overlay may lie where the weight is.
     if (!editor.isOnResult) this.showWeight();
     $("remove").disabled = !editor.canRemove;
+    // There is nothing to drag on.
+    overlay.element.hidden = pane.layers.length === 0;
     if (overlay.element.parentElement !== pane.sheet) pane.sheet.append(overlay.element);
     this.stage.place();
     this.editor.place();
@@ -415,7 +427,7 @@ class Playground {
   /** The image with what was found in it. */
   showOriginal() {
     const [pane] = this.stage.arrange(1, false);
-    pane.show(this.source ? [this.source.canvas] : [], this.source?.canvas, this.source ? "" : "loading …");
+    pane.show(this.source ? [this.source.canvas] : [], this.source?.canvas);
     this.showOutlines(pane);
     this.stage.place();
     this.showCaption();
