@@ -93,7 +93,10 @@ class _Signal:
         waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._waiters.add(waiter)
         try:
-            await asyncio.wait([waiter], timeout=seconds)
+            if seconds is None:
+                await waiter
+            else:
+                await asyncio.wait([waiter], timeout=seconds)
         finally:
             self._waiters.discard(waiter)
 
@@ -112,6 +115,8 @@ class Batch(Generic[Key]):
         self.changed = _Signal()
         self.lanes = [_Lane(self) for _ in range(streams)]
         self._preset, self._fields = preset, dict(fields)
+        # Of items without fields of their own. A mistake in it is raised, not reported with every item.
+        self._configuration = configuration(fields)
         self._auxiliary_images = auxiliary_images
         self._slots = asyncio.Semaphore(streams * window)
         self._waiting: list[_Entry[Key]] = []
@@ -120,7 +125,6 @@ class Batch(Generic[Key]):
         self._is_exhausted = False
         self._is_stopped = False
         self._failure: BaseException | None = None
-        configuration(fields)  # a mistake in the fields of the batch is raised, not reported with every item
 
     async def run(self, items: AsyncIterator[Item[Key]]) -> AsyncGenerator[BatchResult[Key], None]:
         """Processes all items. Returns results as they are ready, and takes items as results are consumed."""
@@ -157,7 +161,7 @@ class Batch(Generic[Key]):
         async for item in items:
             self._unfinished += 1
             try:
-                fields = configuration({**self._fields, **item.fields})
+                fields = configuration({**self._fields, **item.fields}) if item.fields else self._configuration
                 preset = self._preset if item.preset is None else item.preset
                 start = wire.BatchItemStart(
                     preset=preset, configuration=fields, auxiliary_images=self._auxiliary_images,
@@ -378,13 +382,12 @@ class _Lane:
             reader = await entry.upload.open()
             try:
                 head = await reader.read_exactly(WHOLE_BYTES + 1)
-                start = wire.BatchItemStart()
-                start.CopyFrom(entry.start)
+                request = wire.BatchProcessRequest(item_id=id, start=entry.start)
                 if 0 < len(head) <= WHOLE_BYTES:
-                    start.image = head
-                    await call.write(wire.BatchProcessRequest(item_id=id, start=start))
+                    request.start.image = head
+                    await call.write(request)
                     return
-                await call.write(wire.BatchProcessRequest(item_id=id, start=start))
+                await call.write(request)
                 is_started = True
                 for offset in range(0, len(head), CHUNK_BYTES):
                     await call.write(wire.BatchProcessRequest(item_id=id, chunk=head[offset:offset + CHUNK_BYTES]))

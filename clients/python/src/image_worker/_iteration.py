@@ -18,6 +18,10 @@ async def iterate(values: Iterable[Value] | AsyncIterable[Value]) -> AsyncGenera
         async for value in values:
             yield value
         return
+    if type(values) in (list, tuple):  # which do not block, and a change of threads costs as much as a small image
+        for value in values:
+            yield value
+        return
     loop = asyncio.get_running_loop()
     asked: queue.SimpleQueue[asyncio.Future[object] | None] = queue.SimpleQueue()
     threading.Thread(target=_pull, args=(values, asked, loop), name="image-worker-items", daemon=True).start()
