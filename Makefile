@@ -82,7 +82,7 @@ soak: build
 
 # The last of the tests, so that its closing line is the last line of `make test`.
 end-to-end-test: build
-	@deploy/setup.sh --browser || echo "Tests with Chromium, ImageMagick and QEMU are skipped where these are missing."
+	@deploy/setup.sh --browser || echo "Tests with Chromium, ImageMagick, QEMU and strace are skipped where these are missing."
 	Tests/EndToEnd/run.sh $(WORKER)
 
 ## Count the instructions of small jobs, and fail where one takes 5 % more than its figure.

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Installs missing system packages for building and testing; with --benchmarks, also those for the peers of Benchmarks/;
-# with --browser, also those for the tests of the playground, of JPEGs in other programs and of other processors; with
-# --cost-gate, also those for counting instructions; with --neon, also those for running kernels for AArch64. It is fast
-# if nothing is missing.
+# with --browser, also those for the tests of the playground, of JPEGs in other programs, of other processors and of
+# system calls; with --cost-gate, also those for counting instructions; with --neon, also those for running kernels for
+# AArch64. It is fast if nothing is missing.
 set -euo pipefail
 
 if ! command -v swift >/dev/null; then
@@ -35,7 +35,7 @@ fi
 [[ "${1:-}" != --neon || "$(uname -m)" != x86_64 ]] ||
   wanted+=(gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user-static)
 if [[ "${1:-}" == --browser ]]; then
-  wanted+=(jq imagemagick qemu-user-static)
+  wanted+=(jq imagemagick qemu-user-static strace)
   # Ubuntu has Chromium as a snap alone, which cannot be driven from here; the tests then say that they are skipped.
   grep -qi ubuntu /etc/os-release || wanted+=(chromium)
 fi

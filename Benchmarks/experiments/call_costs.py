@@ -88,7 +88,7 @@ def symbols(worker: Worker, addresses: set[int]) -> dict[int, str]:
     return dict(zip(found, plain.stdout.splitlines() if plain.returncode == 0 else found.values()))
 
 
-def count_allocations(calls: int, stacks: int) -> dict[str, tuple[float, float]]:
+def count_allocations(calls: int, stacks: int = 0) -> dict[str, tuple[float, float]]:
     results = {}
     with tempfile.TemporaryDirectory() as folder:
         path = f"{folder}/counts"
