@@ -22,6 +22,7 @@ internal import WorkerService
 /// | `POST /api/images/keep` | keeps images longer, and returns those that still exist |
 /// | `DELETE /api/images/ID` | removes an image |
 /// | `POST /api/results?image=ID&view=NAME&side=PIXELS` | the results of a `ProcessImageRequest` in JSON, as frames |
+/// | … `&auxiliary=ID,ID` | the same; its `auxiliary_images`, which have names alone, are these images |
 struct PlaygroundResponder: Sendable {
   /// The maximum size of a request that contains no image.
   private static let maxTextByteCount = 64 * 1024
@@ -169,9 +170,7 @@ struct PlaygroundResponder: Sendable {
     guard let view = parameters["view"].map(String.init), (1...64).contains(view.utf8.count) else {
       return Self.error(.badRequest, "view must have between 1 and 64 bytes")
     }
-    guard let image = parameters["image"].flatMap({ uploads.image(String($0)) }) else {
-      return Self.error(.gone, "the image is not here any more; send it again")
-    }
+    guard let image = parameters["image"].flatMap({ uploads.image(String($0)) }) else { return Self.gone }
     var environment = environment
     if let side = parameters["side"].flatMap({ Int($0) }) {
       environment.maxPreviewSide = min(max(side, Self.previewSides.lowerBound), Self.previewSides.upperBound)
@@ -188,13 +187,33 @@ struct PlaygroundResponder: Sendable {
       return Self.error(.badRequest, "image and renditions must be empty; request each result separately")
     }
     message.image = image
+    if let refusal = addAuxiliaryImages(parameters["auxiliary"].map { $0.split(separator: ",") } ?? [], to: &message) {
+      return refusal
+    }
     let stream = ResultStream(environment: environment, request: message, view: view, views: views)
     return Response(
       status: .ok, headers: [.contentType: "application/octet-stream", .connection: "close"],
       body: ResponseBody { [request] writer in try await stream.write(to: &writer, of: request) })
   }
 
+  /// Adds uploads to the auxiliary images of a request, which have names alone.
+  /// - Returns: What is wrong with them; `nil` if nothing is.
+  private func addAuxiliaryImages(
+    _ ids: [some StringProtocol], to message: inout Imageworker_V1_ProcessImageRequest
+  ) -> Response? {
+    guard ids.count == message.auxiliaryImages.count, message.auxiliaryImages.allSatisfy(\.image.isEmpty) else {
+      return Self.error(.badRequest, "auxiliary must name an image for each of auxiliary_images, which must have none")
+    }
+    for (index, id) in ids.enumerated() {
+      guard let image = uploads.image(String(id)) else { return Self.gone }
+      message.auxiliaryImages[index].image = image
+    }
+    return nil
+  }
+
   // MARK: Responses
+
+  private static var gone: Response { error(.gone, "the image is not here any more; send it again") }
 
   private static func json(_ value: some Encodable) -> Response {
     json(bytes: Array((try? JSONEncoder().encode(value)) ?? Data()))

@@ -122,6 +122,11 @@ def test_errors_are_those_of_a_call(playground):
     assert playground.send("POST", f"/api/results?image={image}&view=x", b'{"no_field": 1}')[0].status == 400
     assert playground.send("POST", f"/api/results?image={image}&view=x", b'{"image": "AAAA"}')[0].status == 400
     assert playground.send("POST", "/api/results?image=none&view=x", b"{}")[0].status == 410
+    named = b'{"auxiliary_images": [{"name": "mark"}]}'
+    for auxiliary, status in {"": 400, "&auxiliary=": 400, f"&auxiliary={image},{image}": 400, "&auxiliary=none": 410}.items():
+        assert playground.send("POST", f"/api/results?image={image}&view=x{auxiliary}", named)[0].status == status, auxiliary
+    with_bytes = b'{"auxiliary_images": [{"name": "mark", "image": "AAAA"}]}'
+    assert playground.send("POST", f"/api/results?image={image}&view=x&auxiliary={image}", with_bytes)[0].status == 400
     response, contents = playground.send("POST", "/api/images", b"no image")
     assert response.status == 422 and json.loads(contents)["reason"] == "UNKNOWN_FORMAT"
 

@@ -3,6 +3,7 @@
 import io
 import json
 import os
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from conftest import is_built_in
 from playground import Playground, browser, needs_chromium, opened  # noqa: F401
 from test_faces import DETECTOR, FACES
 from test_faces import image as image_of_faces
+from test_playground_handover import STAND_IN
 
 pytestmark = needs_chromium
 
@@ -137,6 +139,48 @@ def test_an_overlay_in_fractions_keeps_its_unit(page):
     assert page.run("playground.overrides.overlays === undefined && playground.editing === undefined")
     # The focus is where the work began.
     assert page.run("document.activeElement.dataset.path") == "overlays"
+
+
+def test_an_image_of_the_page_is_an_overlay(page, playground, tmp_path):
+    file = tmp_path / "my logo it's new.png"
+    Image.new("RGB", (60, 40), (255, 0, 0)).save(file)
+    page.run("playground.set(['preferred_format'], 'OUTPUT_FORMAT_PNG')")
+    page.click("#tools [data-path=overlays]")
+    # A file that is opened at the overlay is not shown itself.
+    shown = page.run("playground.image.name")
+    root = page.call("DOM.getDocument")["root"]["nodeId"]
+    node = page.call("DOM.querySelector", nodeId=root, selector=".image-name input[type=file]")["nodeId"]
+    page.call("DOM.setFileInputFiles", nodeId=node, files=[str(file)])
+    page.wait("playground.overrides.overlays[0].image === \"my logo it's new\"")
+    settle(page)
+    assert color(page, 300, 200) == "red" and page.run("playground.image.name") == shown
+    page.wait("Math.abs(playground.overlay.items[0]?.value.height - 0.1) < 1e-9")
+    drag(page, ".overlay .area", 0.2, 0.2)
+    settle(page)
+    assert [color(page, *at) for at in [(120, 80), (300, 200)]] == ["red", "blue"]
+
+    # It is sent again when the worker has forgotten it.
+    playground.send("DELETE", "/api/images/" + page.run("playground.images[1].id"))
+    page.run("playground.set(['overlays', '0', 'opacity'], 1)")
+    settle(page)
+    assert color(page, 120, 80) == "red"
+    assert page.problems and all("status of 410" in problem for problem in page.problems)
+    page.problems.clear()
+
+    # What is handed over has it, too.
+    expected = bytes(page.run("playground.variant.result.blob.arrayBuffer().then((buffer) => [...new Uint8Array(buffer)])"))
+    path = f"{Path(os.environ['IMAGE_WORKER']).parent}:{os.environ['PATH']}"
+    forms = {"Command": "results/halves.png", **({"grpcurl": "result.png"} if shutil.which("jq") else {})}
+    if not shutil.which("grpcurl"):
+        (tmp_path / "grpcurl").write_text(STAND_IN)
+        (tmp_path / "grpcurl").chmod(0o755)
+    for form, result in forms.items():
+        page.click(f"#languages [data-value={form}]")
+        subprocess.run(["bash", "-euo", "pipefail", "-c", page.run("document.getElementById('code').textContent")], cwd=tmp_path,
+                       env=os.environ | {"PATH": f"{tmp_path}:{path}"}, check=True)
+        assert (tmp_path / result).read_bytes() == expected
+    page.click("#languages [data-value=Python]")
+    assert f'auxiliary_images={{"my logo it\'s new": "{file.name}"}}' in page.run("document.getElementById('code').textContent")
 
 
 def test_a_first_overlay_is_a_text(page):

@@ -90,11 +90,11 @@ export const keep = async (ids) =>
 export const remove = (id) => fetch(`/api/images/${id}`, { method: "DELETE", keepalive: true }).catch(() => {});
 
 /**
- * Processes an image. Handlers are called as the parts arrive: `preview` and `result` with
+ * Processes an image. `auxiliary` are the images of the request's auxiliary_images. Handlers are called as the parts arrive: `preview` and `result` with
  * {header, report, blob, at}, where `at` is the time of the last byte; `spans` with the spans of the worker.
  */
-export async function process({ image, view, side, request, signal }, handlers) {
-  const query = new URLSearchParams({ image, view, side });
+export async function process({ image, auxiliary, view, side, request, signal }, handlers) {
+  const query = new URLSearchParams({ image, view, side, ...(auxiliary.length > 0 ? { auxiliary } : {}) });
   const response = await checked(
     fetch(`/api/results?${query}`, { method: "POST", signal, ...json(request) }));
   const parts = { preview: { chunks: [] }, result: { chunks: [] } };

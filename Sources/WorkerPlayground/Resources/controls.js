@@ -9,7 +9,8 @@ const compass = ["north_west", "north", "north_east", "west", "center", "east", 
 
 /**
  * The form of all fields. `state` has: contract, overrides, preset (its configuration), effective (both merged), image
- * (of its sides and bytes), set(path, value), and edit(path) to edit a place on the image itself.
+ * (of its sides and bytes), set(path, value), edit(path) to edit a place on the image itself, and overlayNames and
+ * addOverlayImage(file) for images that overlays name.
  */
 export class Controls {
   constructor(form, state) {
@@ -282,11 +283,14 @@ const makers = {
   list: (given) => messageList(given, make),
 
   string({ id, path, field, state }) {
+    if (field.name === "image") return imageName({ id, path, state });
     const standard = state.contract.defaultText(field).replace(/^"(.*)"$/, "$1");
-    const placeholder = field.name === "image" ? "a name of --overlays" : /^\w[\w, ]{0,23}$/.test(standard) ? standard : undefined;
-    const given = { placeholder, "aria-describedby": `${id}-help`, oninput: () => state.set(path, box.value || undefined) };
+    const given = {
+      id, placeholder: /^\w[\w, ]{0,23}$/.test(standard) ? standard : undefined, "aria-describedby": `${id}-help`,
+      oninput: () => state.set(path, box.value || undefined),
+    };
     // A text may have several lines.
-    const box = field.name === "text" ? h("textarea", { id, rows: 2, ...given }) : h("input", { id, type: "text", ...given });
+    const box = field.name === "text" ? h("textarea", { rows: 2, ...given }) : h("input", { type: "text", ...given });
     return { element: box, update(value) { if (document.activeElement !== box) box.value = value ?? ""; } };
   },
 
@@ -307,6 +311,32 @@ const makers = {
     };
   },
 };
+
+/** The name of an image for overlays: one of this page, or of the worker's directory. */
+function imageName({ id, path, state }) {
+  const names = h("datalist", { id: `${id}-names` });
+  const box = h("input", {
+    id, type: "text", list: names.id, placeholder: "a name of --overlays", oninput: () => state.set(path, box.value || undefined),
+  });
+  const files = h("input", {
+    type: "file", hidden: true, accept: "image/*,.avif,.heic,.heif,.jxl",
+    onchange: async () => {
+      const name = files.files.length > 0 && await state.addOverlayImage(files.files[0]);
+      files.value = "";
+      if (name) state.set(path, name);
+    },
+  });
+  const open = h("button", { type: "button", class: "plain", text: "Open a file", onclick: () => files.click() });
+  return {
+    element: h("div", { class: "image-name" }, box, open, names, files),
+    update(value) {
+      if (document.activeElement !== box) box.value = value ?? "";
+      if (names.dataset.listed === state.overlayNames.join()) return;
+      names.dataset.listed = state.overlayNames.join();
+      names.replaceChildren(...state.overlayNames.map((name) => h("option", { value: name })));
+    },
+  };
+}
 
 /** Buttons of which one is chosen. */
 function segments({ id, path, field, state }, items) {

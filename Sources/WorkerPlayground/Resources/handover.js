@@ -2,10 +2,12 @@
 
 import { label } from "/model.js";
 
-/** The forms in the order of their tabs: `write` is called with {contract, preset, overrides, effective, file, format}. */
+/** The forms in the order of their tabs: `write` is called with {contract, preset, overrides, effective, file, format}, and
+ * `overlays`, the files of images of this page by the names that overlays have for them. */
 export const forms = [
   { name: "grpcurl", write: grpcurl, note: "Needs grpcurl and jq." },
-  { name: "Preset", write: yaml, note: "For image-worker serve --presets presets.yaml; requests then name it." },
+  { name: "Preset", write: yaml, note: "For image-worker serve --presets presets.yaml; requests then name it.",
+    overlayNote: "Its overlays are files in the directory of --overlays, or auxiliary_images of requests." },
   { name: "Command", write: command, note: "Without a server. A preset of your own needs --presets with its file." },
   { name: "Python", write: python, note: "Needs the package image-worker-client: pip install ./clients/python" },
   { name: "Swift", write: swift, note: "The main.swift of a program with the product ImageWorkerClient of this package." },
@@ -36,13 +38,17 @@ function entries(contract, configuration) {
 
 // MARK: grpcurl
 
-function grpcurl({ contract, preset, overrides, file, format }) {
+function grpcurl({ contract, preset, overrides, file, format, overlays }) {
   const { address, isSecure } = contract.worker;
   const configuration = Object.keys(overrides).length > 0 ? `, configuration: ${JSON.stringify(overrides)}` : "";
   const flags = isSecure ? "-max-msg-sz 67108864" : "-plaintext -max-msg-sz 67108864";
+  const named = Object.entries(overlays);
+  const files = named.map(([, overlay], index) => ` --rawfile overlay${index + 1} <(base64 -w0 ${quoted(overlay)})`).join("");
+  const images = named.map(([name], index) => `{name: ${JSON.stringify(name)}, image: $overlay${index + 1}}`);
+  const program = `{image: ., preset: ${JSON.stringify(preset)}${configuration}${images.length > 0 ? `, auxiliary_images: [${images.join(", ")}]` : ""}}`;
   return [
     `base64 -w0 ${quoted(file)} |`,
-    `  jq -R '{image: ., preset: ${JSON.stringify(preset)}${configuration}}' |`,
+    `  jq -R${files} '${program.replaceAll("'", "'\\''")}' |`,
     `  grpcurl ${flags} -d @ ${quoted(address)} imageworker.v1.ImageWorkerService/ProcessImage |`,
     `  jq -r '.chunk // empty' | base64 -d > ${result({ format })}`,
   ].join("\n");
@@ -127,10 +133,12 @@ function options(contract, path, field, value) {
   return [`--${option.name} ${quoted(optionText(contract, field, value))}`];
 }
 
-function command({ contract, preset, overrides, effective, file }) {
+function command({ contract, preset, overrides, effective, file, overlays }) {
   // The command line has a default of its own for the quality.
   const exact = preset === "default" ? { compression_quality: effective.compression_quality ?? 1, ...overrides } : overrides;
-  const all = entries(contract, exact).flatMap(([field, value]) => options(contract, [field.name], field, value));
+  // An overlay names its file.
+  const listed = exact.overlays?.map((overlay) => (overlay.image ? { ...overlay, image: overlays[overlay.image] ?? overlay.image } : overlay));
+  const all = entries(contract, listed ? { ...exact, overlays: listed } : exact).flatMap(([field, value]) => options(contract, [field.name], field, value));
   return [`image-worker process ${quoted(file)} --preset ${quoted(preset)}`, ...all, "--out results"].join(" \\\n  ");
 }
 
@@ -146,7 +154,7 @@ function literal(value) {
   return typeof value === "string" ? JSON.stringify(value) : String(value);
 }
 
-function python({ contract, preset, overrides, file, format }) {
+function python({ contract, preset, overrides, file, format, overlays }) {
   const { address, isSecure } = contract.worker;
   const fields = entries(contract, overrides).map(([field, value]) => `        ${field.name}=${literal(value)},`);
   return [
@@ -155,6 +163,7 @@ function python({ contract, preset, overrides, file, format }) {
     `with Client(${JSON.stringify(address)}${isSecure ? ", tls=True" : ""}) as client:`,
     "    result = client.process(",
     `        ${JSON.stringify(file)}, preset=${JSON.stringify(preset)},`,
+    ...(Object.keys(overlays).length > 0 ? [`        auxiliary_images=${literal(overlays)},`] : []),
     ...fields,
     "    )",
     `    result.save(${JSON.stringify(result({ format }))})`,
@@ -206,11 +215,14 @@ function assignments(contract, field, value) {
   return parts.length > 0 ? parts.map(([part, literal]) => `${name}.${part} = ${literal}`) : [`${name} = .init()`];
 }
 
-function swift({ contract, preset, overrides, file, format }) {
+function swift({ contract, preset, overrides, file, format, overlays }) {
   const { address, isSecure } = contract.worker;
   const fields = entries(contract, overrides).flatMap(([field, value]) => assignments(contract, field, value));
-  const call = `  let result = try await client.process(.file(${swiftText(file)}), preset: ${swiftText(preset)})`;
+  const named = Object.entries(overlays).map(([name, overlay]) => `${swiftText(name)}: [UInt8](Data(contentsOf: URL(fileURLWithPath: ${swiftText(overlay)})))`);
+  const images = named.length > 0 ? `, auxiliaryImages: [${named.join(", ")}]` : "";
+  const call = `  let result = try await client.process(.file(${swiftText(file)}), preset: ${swiftText(preset)}${images})`;
   return [
+    ...(images ? ["import Foundation"] : []),
     "import ImageWorkerClient",
     "",
     `try await withClient(${swiftText(address)}${isSecure ? ", tls: TLS()" : ""}) { client in`,

@@ -141,23 +141,36 @@ class Playground {
     return Promise.all(files.map((file) => this.addOne(file)));
   }
 
-  async addOne(file) {
+  /** Sends an image, and shows it unless it is for overlays. Returns it; undefined without success. */
+  async addOne(file, isShown = true) {
     const limit = this.contract.limits.message;
     // The worker refuses it as well, but a browser reports that only when all of the file is on its way.
     if (file.size > limit) {
       toast(`${file.name}: the image has ${bytes(file.size)}, above max_message_bytes of ${bytes(limit)}`);
-      return;
+      return undefined;
     }
     try {
       const sent = await this.uploads.send(file, this.page);
-      if (!sent) return;
+      if (!sent) return undefined;
       const image = {
         id: sent.id, file, name: file.name || "image", bytes: file.size, info: sent.image.info, facts: sent.image,
       };
       this.images.push(image);
-      this.choose(image);
+      this.editor.sizes.forget();
+      if (isShown) this.choose(image);
       this.thumbnail(image);
+      return image;
     } catch (error) { toast(`${file.name || "The image"}: ${error.message}`); }
+    return undefined;
+  }
+
+  /** The names by which overlays refer to the images of this page. */
+  get overlayNames() { return [...new Set(this.images.filter((image) => image !== this.image).map(({ name }) => stem(name)))]; }
+
+  /** Adds an image for overlays. Returns its name; undefined without success. */
+  async addOverlayImage(file) {
+    const image = await this.addOne(file, false);
+    return image && stem(image.name);
   }
 
   choose(image) {
@@ -175,24 +188,36 @@ class Playground {
   forget(image) {
     api.remove(image.id);
     this.images.splice(this.images.indexOf(image), 1);
+    this.editor.sizes.forget();
     if (image === this.image) this.choose(this.images[0]);
     this.showShelf();
     (this.images.length > 0 ? $("shelf").querySelector("[aria-pressed=true]") : $("choose")).focus();
   }
 
-  /** Processes an image, which is sent again if the worker has forgotten it, for example while the machine slept. */
+  /** Processes an image. Images that the worker has forgotten, for example while the machine slept, are sent again. */
   async process(image, call, handlers) {
-    const { id } = image;
+    const others = this.overlayImages(call.request);
+    const request = { ...call.request, auxiliary_images: others.map(({ name }) => ({ name: stem(name) })) };
+    const send = () => api.process({ ...call, image: image.id, auxiliary: others.map(({ id }) => id), request }, handlers);
     try {
-      await api.process({ image: id, ...call }, handlers);
+      await send();
     } catch (error) {
       if (error.status !== 410) throw error;
-      if (image.id === id) {
-        image.restored ??= this.restore(image).finally(() => { image.restored = undefined; });
-        await image.restored;
-      }
-      await api.process({ image: image.id, ...call }, handlers);
+      const all = [...new Set([image, ...others])];
+      const present = await api.keep(all.map(({ id }) => id));
+      await Promise.all(all.filter(({ id }) => !present.includes(id)).map((gone) => {
+        gone.restored ??= this.restore(gone).finally(() => { gone.restored = undefined; });
+        return gone.restored;
+      }));
+      await send();
     }
+  }
+
+  /** The images of this page that the overlays of a request name. */
+  overlayImages({ preset, configuration }) {
+    const overlays = configuration?.overlays ?? this.contract.preset(preset).overlays ?? [];
+    const names = new Set(overlays.map(({ image }) => image));
+    return this.images.filter(({ name }) => names.delete(stem(name)));
   }
 
   async restore(image) {
@@ -416,8 +441,8 @@ class Playground {
     // An overlay may lie where the weight is.
     if (!editor.isOnResult) this.showWeight();
     $("remove").disabled = !editor.canRemove;
-    // There is nothing to drag on.
-    overlay.element.hidden = pane.layers.length === 0;
+    // There is nothing to drag on yet.
+    overlay.element.classList.toggle("is-waiting", pane.layers.length === 0);
     if (overlay.element.parentElement !== pane.sheet) pane.sheet.append(overlay.element);
     this.stage.place();
     this.editor.place();
@@ -522,10 +547,12 @@ class Playground {
     this.form ??= forms[0];
     const given = {
       contract, preset: variant.preset, overrides: variant.overrides, effective: this.effective,
-      file: this.image?.name ?? "photo.jpg", format: variant.result?.report.output.format ?? this.image?.info.format ?? "jpeg",
+      file: this.image?.name ?? "photo.jpg", overlays: Object.fromEntries(
+        this.overlayImages({ preset: variant.preset, configuration: variant.overrides }).map(({ name }) => [stem(name), name])), format: variant.result?.report.output.format ?? this.image?.info.format ?? "jpeg",
     };
     $("code").firstChild.textContent = this.form.write(given);
-    $("code-note").textContent = this.form.note;
+    const hasImages = Object.keys(given.overlays).length > 0;
+    $("code-note").textContent = [this.form.note, hasImages && this.form.overlayNote].filter(Boolean).join(" ");
     this.showForms?.(this.form.name);
   }
 
@@ -687,6 +714,9 @@ class Playground {
     this.setMode("side");
   }
 }
+
+/** The name of a file without its extension. */
+const stem = (name) => name.replace(/\.[^.]*$/, "");
 
 /** Whether two rectangles are the same but for rounding. */
 const isSamePart = (first, second) =>

@@ -92,6 +92,9 @@ export class OverlaySizes {
     return this.known.get(key);
   }
 
+  /** Forgets all sizes: another image may have a name now. */
+  forget() { this.known.clear(); }
+
   async measure(drawing, { width, height }) {
     this.image ??= this.ground();
     const image = await this.image;
