@@ -3,8 +3,8 @@
 Use: isolation.py [--rounds 30] [--callers] (with IMAGE_WORKER set to the program)
 
 Three workers run at the same time, `none` twice as a control, and take turns round by round; each starts a round
-equally often. With --callers, the images of the third come from two connections in turn, so that each needs a new
-helper. Each value is the median over the rounds, and a difference is the median of the differences of a round.
+equally often. With --callers, the images of the third come from three connections in turn, so that each needs a new
+helper: two stay ready. Each value is the median over the rounds, and a difference is the median of the differences of a round.
 """
 
 import argparse
@@ -21,6 +21,8 @@ from peers import JOBS, ROOT, cpu_seconds  # noqa: E402
 from photographs import PHOTOGRAPHS, path_of  # noqa: E402
 from worker import UNLIMITED, Client, Worker  # noqa: E402
 
+from processes import family, fields  # noqa: E402
+
 SHARE_SECONDS = 0.15  # minimum CPU time per turn
 TICKS = 100
 CASES = [("F", "0.3mp-dog"), ("T", "0.3mp-dog"), ("F", "12mp-dog"), ("T", "12mp-dog"), ("T", "12mp-book-progressive"),
@@ -28,18 +30,17 @@ CASES = [("F", "0.3mp-dog"), ("T", "0.3mp-dog"), ("F", "12mp-dog"), ("T", "12mp-
 WORKERS = {"none": [], "none again": [], "process": ["--isolation", "process"]}
 
 
-def descendants(pid: int) -> list[int]:
-    found = []
-    for task in Path(f"/proc/{pid}/task").iterdir():
-        for child in (task / "children").read_text().split():
-            found += [int(child), *descendants(int(child))]
-    return found
-
-
 def ended_seconds(pid: int) -> float:
     """Returns the CPU time of the children of a process that have ended."""
-    fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
-    return (int(fields[13]) + int(fields[14])) / TICKS
+    return sum(map(int, fields(f"/proc/{pid}")[13:15])) / TICKS
+
+
+def living_seconds(pid: int) -> float:
+    """Returns the CPU time of a process; 0 if it has ended, so that it counts for its parent."""
+    try:
+        return cpu_seconds(pid)
+    except ProcessLookupError:
+        return 0
 
 
 class Server:
@@ -50,8 +51,7 @@ class Server:
                         for _ in range(connection_count)]
 
     def cpu_seconds(self) -> float:
-        family = [self.worker.process.pid, *descendants(self.worker.process.pid)]
-        return sum(cpu_seconds(pid) + ended_seconds(pid) for pid in family)
+        return sum(living_seconds(pid) + ended_seconds(pid) for pid in family(self.worker))
 
     def run(self, image: bytes, job, count: int) -> tuple[float, float]:
         """Processes images one after the other; returns the CPU and wall milliseconds per image."""
@@ -89,7 +89,7 @@ def main() -> None:
     parser.add_argument("--cache", type=Path, default=ROOT / ".build" / "benchmarks" / "pictures")
     arguments = parser.parse_args()
     arguments.cache.mkdir(parents=True, exist_ok=True)
-    servers = [Server(options, 2 if options and arguments.callers else 1) for options in WORKERS.values()]
+    servers = [Server(options, 3 if options and arguments.callers else 1) for options in WORKERS.values()]
     print("| job | image | CPU ms, none | noise | isolated | more | wall ms, none | noise | isolated | more |")
     print("|---|---|--:|--:|--:|--:|--:|--:|--:|--:|")
     for name, photograph in CASES:

@@ -58,28 +58,50 @@ package enum CodecHelper {
     }
   }
 
-  /// Processes a small image and draws a text, so that everything that is initialized once is part of every helper.
+  /// Processes small images and draws a text, so that everything that is initialized once is part of every helper.
   ///
-  /// Fonts and the detector of faces are loaded here, because a helper opens no files.
+  /// Without that, the first request of each helper would initialize the tables of fields, which takes longer than several
+  /// favicons. Fonts and the detector of faces are loaded here, because a helper opens no files.
   private static func warmUp() {
     TextOverlay.prepare()
     FaceDetection.prepare()
     let side = 24
     var image = Array("P6 \(side) \(side) 255\n".utf8)
     for index in 0..<(3 * side * side) { image.append(UInt8(truncatingIfNeeded: index * 7)) }
-    for format in [OutputFormat.jpeg, .png] {
+    for format in [OutputFormat.jpeg, .png, .webp] {
       do throws(PipelineError) {
-        try process(image, ProcessingConfiguration(maxWidth: side / 2, preferredFormat: format))
+        let result = try process(image, ProcessingConfiguration(maxWidth: side / 2, preferredFormat: format))
+        _ = try process(result, ProcessingConfiguration(maxWidth: side / 4, preferredFormat: format))
       } catch { return }
     }
   }
 
-  private static func process(_ image: [UInt8], _ configuration: ProcessingConfiguration) throws(PipelineError) {
-    let server = ImageServer(
-      limits: ImageLimits(spill: nil), cancellation: Cancellation(),
-      tracing: TraceTarget(tracer: SpanRecorder(), context: .topLevel))
+  /// Processes an image as a helper does, from the bytes of the request to those of the response.
+  /// - Returns: The result.
+  private static func process(
+    _ image: [UInt8], _ configuration: ProcessingConfiguration
+  ) throws(PipelineError) -> [UInt8] {
+    let limits = ImageLimits(spill: nil)
     let planning = WorkRequest.Planning(results: .renditions([configuration]), admittedByteCount: .max)
-    _ = try server.serve(.readHeader(planning), image.span.bytes, isLast: true) { _, _ in }
+    let sent = HelperRequest.work(
+      HelperRequest.Work(
+        request: .readHeader(planning), input: 0..<image.count, isLast: true,
+        start: HelperRequest.ImageStart(limits: limits)))
+    var last: EncodedConfiguration?
+    guard case .work(let work)? = HelperRequest.read(sent.bytes(work: 1), defaults: limits, last: &last)?.request else {
+      return []
+    }
+    let recorder = SpanRecorder()
+    let server = ImageServer(
+      limits: limits, cancellation: Cancellation(), tracing: TraceTarget(tracer: recorder, context: .topLevel))
+    var result: [UInt8] = []
+    var response = HelperResponse()
+    response.work = try server.serve(work.request, image.span.bytes, isLast: true) { _, bytes in
+      bytes.withUnsafeBytes { result.append(contentsOf: $0) }
+    }
+    response.spans = recorder.take()
+    _ = response.bytes
+    return result
   }
 }
 

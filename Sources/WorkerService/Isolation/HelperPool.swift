@@ -1,5 +1,5 @@
 internal import Admission
-package import ImagePipeline
+internal import ImagePipeline
 internal import Synchronization
 internal import WorkThreads
 package import WorkerIsolation
