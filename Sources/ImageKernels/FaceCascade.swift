@@ -1,6 +1,6 @@
 internal import CPixels
 
-/// The detector of faces: a cascade of Haar features, which is loaded once and never changes.
+/// A detector of faces: a cascade of Haar features, which is loaded once and never changes.
 package final class FaceCascade: @unchecked Sendable {
   // C's functions only read what it points to, and it lives as long as this object.
   let handle: OpaquePointer
@@ -27,7 +27,7 @@ package struct FaceCascadeError: Error, Sendable, Hashable {
   /// A clause about the text, such as "a tree has no leaves".
   package let reason: String
 
-  fileprivate init(_ reason: UnsafePointer<CChar>?) {
-    self.reason = reason.map { String(cString: $0) } ?? "it is no cascade"
+  init(_ reason: UnsafePointer<CChar>?) {
+    self.reason = reason.map { String(cString: $0) } ?? "it is no detector"
   }
 }

@@ -13,27 +13,30 @@ package struct FoundFace: Sendable, Hashable {
   package let height: Double
 }
 
-/// Finds faces in an image of which all rows are pushed, on a gray copy of at most 320x320 pixels.
+/// Finds faces in an image of which all rows are pushed, on a small copy.
 package final class FaceFinder {
-  /// The longer side of the image that is searched, unless the image is smaller.
-  package static let maxSide = Int(CPIXELS_FACES_MAX_SIDE)
   /// The maximum number of faces.
   package static let maxCount = 100
 
+  private let model: FaceModel
   private let channelCount: Int
   private let width: Int
   private let height: Int
   private let resizer: PlaneResizer
-  private let gray: PixelBuffer
+  /// The pixels that are searched, as they are stored.
+  private let pixels: PixelBuffer
   private let budget: ImageBudget
   private var next = 0
 
   /// Creates a finder and allocates its memory.
   /// - `format`: `gray8`, `rgb8` or `rgba8`.
   /// - Throws: `outOfMemory` if the budget is exhausted.
-  package init(width: Int, height: Int, of format: PixelFormat, budget: ImageBudget) throws(CodecError) {
+  package init(
+    width: Int, height: Int, of format: PixelFormat, model: FaceModel, budget: ImageBudget
+  ) throws(CodecError) {
+    self.model = model
     channelCount = format.channelCount
-    let factor = min(1, Double(Self.maxSide) / Double(max(width, height)))
+    let factor = min(1, Double(model.maxSide) / Double(max(width, height)))
     self.width = max(1, Int((Double(width) * factor).rounded()))
     self.height = max(1, Int((Double(height) * factor).rounded()))
     func axis(_ source: Int, _ destination: Int) -> AxisGeometry {
@@ -43,8 +46,8 @@ package final class FaceFinder {
     }
     resizer = try PlaneResizer(
       horizontal: axis(width, self.width), vertical: axis(height, self.height), format: format, budget: budget)
-    gray = try PixelBuffer(byteCount: self.width * self.height, budget: budget)
-    gray.unsafeBase.initializeMemory(as: UInt8.self, repeating: 0, count: gray.byteCount)
+    pixels = try PixelBuffer(byteCount: model.channelCount * self.width * self.height, budget: budget)
+    pixels.unsafeBase.initializeMemory(as: UInt8.self, repeating: 0, count: pixels.byteCount)
     self.budget = budget
   }
 
@@ -58,15 +61,15 @@ package final class FaceFinder {
     }
   }
 
-  /// Converts the rows that are ready to gray.
+  /// Converts the rows that are ready to the pixels that are searched.
   private func takeRows() -> Int {
     var count = 0
     while true {
       let rows = resizer.read()
       if rows.isEmpty { return count }
       for index in 0..<rows.rowCount where next < height {
-        let row = (gray.unsafeBase + next * width).assumingMemoryBound(to: UInt8.self)
-        cpixels_faces_gray(rows.bytes(index), width, UInt32(channelCount), row)
+        let row = (pixels.unsafeBase + next * width * model.channelCount).assumingMemoryBound(to: UInt8.self)
+        model.convert(rows.bytes(index), channelCount: channelCount, width: width, to: row)
         next += 1
       }
       count += rows.rowCount
@@ -77,23 +80,22 @@ package final class FaceFinder {
   /// - `orientation`: The orientation of the rows.
   /// - Returns: The faces, the largest first.
   /// - Throws: `outOfMemory` if the budget is exhausted.
-  package func faces(by cascade: FaceCascade, _ orientation: Orientation) throws(CodecError) -> [FoundFace] {
+  package func faces(_ orientation: Orientation) throws(CodecError) -> [FoundFace] {
     _ = takeRows()
     let (shownWidth, shownHeight) = orientation.swapsAxes ? (height, width) : (width, height)
-    let upright = try PixelBuffer(byteCount: width * height, budget: budget)
+    let upright = try PixelBuffer(byteCount: pixels.byteCount, budget: budget)
     let (source, shown) = (
-      gray.unsafeBase.assumingMemoryBound(to: UInt8.self), upright.unsafeBase.assumingMemoryBound(to: UInt8.self)
+      pixels.unsafeBase.assumingMemoryBound(to: UInt8.self), upright.unsafeBase.assumingMemoryBound(to: UInt8.self)
     )
     cpixels_orient_rows(
-      source, width, 0, UInt32(height), UInt32(width), UInt32(height), 1, UInt8(orientation.rawValue), shown, shownWidth
-    )
+      source, width * model.channelCount, 0, UInt32(height), UInt32(width), UInt32(height), UInt8(model.channelCount),
+      UInt8(orientation.rawValue), shown, shownWidth * model.channelCount)
     let workspace = try PixelBuffer(
-      byteCount: cpixels_faces_workspace(UInt32(shownWidth), UInt32(shownHeight)), budget: budget)
+      byteCount: model.workspaceByteCount(width: shownWidth, height: shownHeight), budget: budget)
     var found = [cpixels_face](repeating: cpixels_face(), count: Self.maxCount)
-    let count = cpixels_faces_find(
-      cascade.handle, shown, UInt32(shownWidth), UInt32(shownHeight), workspace.unsafeBase, CPIXELS_ISA_BEST, &found,
-      found.count)
-    withExtendedLifetime((gray, upright, workspace, cascade)) {}
+    let count = model.find(
+      in: shown, width: shownWidth, height: shownHeight, workspace: workspace.unsafeBase, faces: &found)
+    withExtendedLifetime((pixels, upright, workspace, model)) {}
     return found[..<count].map { face in
       FoundFace(
         x: Double(face.x) / Double(shownWidth), y: Double(face.y) / Double(shownHeight),

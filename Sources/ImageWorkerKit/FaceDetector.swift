@@ -8,7 +8,7 @@ public enum FaceDetector {
   /// The file that is used unless ``use(path:)`` names another one.
   public static let defaultPath = FaceDetection.defaultPath
 
-  /// Uses the detector in a file: a cascade with Haar features.
+  /// Uses the detector in a file: a cascade of OpenCV with Haar features, or the sparse full-range network of MediaPipe.
   ///
   /// Call it before the first image is processed.
   /// - Parameter path: The path of the file.

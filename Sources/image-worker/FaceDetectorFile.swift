@@ -5,8 +5,8 @@ enum FaceDetectorFile {
   private static let option = "--face-detector"
 
   static let help =
-    "Find faces with this cascade of OpenCV, an XML file of Haar features; \(FaceDetection.noPath) for no detector. Default: "
-    + "\(FaceDetection.defaultPath), if it exists."
+    "Find faces with this cascade of OpenCV, an XML file of Haar features, or sparse full-range network of MediaPipe, a "
+    + "TensorFlow Lite file; \(FaceDetection.noPath) for no detector. Default: \(FaceDetection.defaultPath), if it exists."
 
   /// Uses a file in this process.
   /// - Throws: an error that names the option.

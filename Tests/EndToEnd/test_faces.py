@@ -16,6 +16,7 @@ from PIL import Image
 from processes import descendants
 
 DETECTOR = str(Path(__file__).parent.parent / "Fuzz" / "seeds" / "squares.cascade")
+NETWORK = str(Path(__file__).parent.parent / "Fuzz" / "seeds" / "spots.network")
 DEBIAN = "/usr/share/opencv4/haarcascades/haarcascade_frontalface_alt2.xml"
 FACES = [(100, 120, 200), (640, 300, 120)]
 HIDE = {"shape": "REGION_SHAPE_FACES"}
@@ -195,3 +196,31 @@ def test_the_detector_of_debian_finds_a_person(tmp_path):
     lines = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
     (face, *_), = [line["faces"] for line in map(json.loads, lines) if "faces" in line]
     assert abs(face["x"] + face["width"] / 2 - 112) < 15 and abs(face["y"] + face["height"] / 2 - 58) < 15
+
+
+@pytest.mark.parametrize("isolation", ["none", pytest.param("process", marks=built_in("isolation"))])
+def test_a_network_can_be_the_detector(isolation):
+    pixels = np.full((560, 760, 3), 60, np.uint8)
+    pixels[160:280, 500:620] = (250, 240, 230)  # what this network takes for faces
+    file = io.BytesIO()
+    Image.fromarray(pixels).save(file, "JPEG", quality=95)
+    worker = Worker("--face-detector", NETWORK, "--isolation", isolation, "--cache-memory-mib", "0")
+    try:
+        client = Client(worker)
+        report, _ = ends(client, file.getvalue(), **CROP)
+        assert report.faces and all(
+            abs(x + width / 2 - 560) < 110 and abs(y + height / 2 - 220) < 110 for x, y, width, height in rects(report.faces))
+        assert report.crop.x > 100
+        report, data = ends(client, file.getvalue(), regions=[HIDE], preferred_format="OUTPUT_FORMAT_PNG")
+        assert len(report.hidden_regions) == len(report.faces)
+        assert np.asarray(Image.open(io.BytesIO(data)).convert("L"))[190:250, 530:590].max() == 0
+    finally:
+        assert worker.stop() == 0
+
+
+def test_a_damaged_network_fails_the_start(tmp_path):
+    file = tmp_path / "damaged.tflite"
+    file.write_bytes(Path(NETWORK).read_bytes()[:5000])
+    run = subprocess.run([os.environ["IMAGE_WORKER"], "serve", "--port", "0", "--face-detector", str(file)],
+                         capture_output=True, text=True, timeout=120)
+    assert run.returncode != 0 and f"--face-detector is {file}" in run.stderr and "no detector of faces" in run.stderr

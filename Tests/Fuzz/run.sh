@@ -33,7 +33,8 @@ rewrite-png PNG png
 rewrite-webp WEBP webp
 rewrite-gif GIF gif
 palette UNKNOWN palette
-cascade UNKNOWN cascade"
+cascade UNKNOWN cascade
+network UNKNOWN network"
 libraries="lcms2 libisal libjpeg libwebp zlib"
 flags="-DCCODECS_ISAL -DCCODECS_LCMS -std=c11 -g -O1 -fno-omit-frame-pointer -ISources/CCodecs -ISources/CCodecs/include -ISources/CInstructions/include -ISources/CPixels/include"
 option() { # library, definition, lines of the table
@@ -81,7 +82,7 @@ compile() { # source, object
 
 pids=()
 for source in Sources/CInstructions/*.c Sources/CCodecs/*.c Sources/CCodecs/*/*.c Sources/CText/*.c \
-  Sources/CPixels/{cascade,faces*,isa}.c; do
+  Sources/CPixels/{cascade,faces*,isa,network*}.c; do
   object=$work/objects/$(tr / _ <<<"${source#Sources/CCodecs/}").o
   newest=$(find Sources/CCodecs Sources/CText Sources/CPixels "$source" Tests/Fuzz/run.sh \( -name '*.h' -o -path "$source" -o -name run.sh \) -newer "$object" 2>/dev/null || echo all)
   [[ -z $newest ]] && continue
@@ -97,6 +98,7 @@ fuzz() { # decoder, format, extensions...
   [[ $name != palette ]] || source=Tests/Fuzz/palette.c
   [[ $name != text ]] || source=Tests/Fuzz/text.c
   [[ $name != cascade ]] || source=Tests/Fuzz/cascade.c
+  [[ $name != network ]] || source=Tests/Fuzz/network.c
   shift 2
   # shellcheck disable=SC2046,SC2086
   "$clang" $flags -fsanitize=fuzzer,$sanitizers -fno-sanitize-recover=all -fuse-ld=lld \

@@ -67,24 +67,25 @@ struct FaceCascadeTests {
     let faces = [(x: 500, y: 100, side: 300), (x: 40, y: 50, side: 120), (x: 150, y: 400, side: 80)]
     let samples = SquareFaces.samples(width: width, height: height, faces)
     let budget = ImageBudget(limit: 1 << 26)
-    let finder = try FaceFinder(width: width, height: height, of: .rgb8, budget: budget)
+    let finder = try FaceFinder(width: width, height: height, of: .rgb8, model: .cascade(cascade), budget: budget)
     let buffer = try RowBuffer(rowByteCount: 3 * width, rowCount: height, budget: budget)
     samples.withUnsafeBytes { bytes in
       if let base = bytes.baseAddress { buffer.unsafeRow(0).copyMemory(from: base, byteCount: bytes.count) }
     }
     for portion in buffer.rows(count: height).portions(of: rowCount) { finder.push(portion) }
-    let found = try finder.faces(by: cascade, .up)
+    let found = try finder.faces(.up)
     #expect(found.count == faces.count)
     for (face, expected) in zip(found, faces) {
       #expect(abs(face.x * Double(width) - Double(expected.x)) < 0.15 * Double(expected.side), "\(face)")
       #expect(abs(face.y * Double(height) - Double(expected.y)) < 0.15 * Double(expected.side), "\(face)")
       #expect(abs(face.width * Double(width) / Double(expected.side) - 1) < 0.2, "\(face)")
     }
-    let mirrored = try finder.faces(by: cascade, .mirrored)
+    let mirrored = try finder.faces(.mirrored)
     #expect(mirrored.count == faces.count)
     #expect(abs(mirrored[0].x + mirrored[0].width + found[0].x - 1) < 0.02)
     #expect(throws: CodecError.self) {
-      try FaceFinder(width: width, height: height, of: .rgb8, budget: ImageBudget(limit: 1000))
+      try FaceFinder(
+        width: width, height: height, of: .rgb8, model: .cascade(cascade), budget: ImageBudget(limit: 1000))
     }
   }
 }

@@ -621,6 +621,44 @@ size_t cpixels_faces_find(
     const cpixels_cascade *cascade, const uint8_t *gray, uint32_t width, uint32_t height, void *workspace,
     cpixels_isa isa, cpixels_face *faces, size_t max_count);
 
+// MARK: Faces by a network
+//
+// Instead of a cascade, a convolutional network can find faces: the file of TensorFlow Lite with which MediaPipe finds
+// faces in the full range, sparse. The file can be damaged or hostile. Results differ between processors by rounding.
+
+/// A network. Never changes, so that all threads can use it.
+typedef struct cpixels_network cpixels_network;
+
+/// Whether bytes begin like a file of TensorFlow Lite.
+bool cpixels_network_is_file(const uint8_t *bytes, size_t byte_count);
+
+/// Reads a network. Returns NULL for bytes that are none, or one of another kind, with the reason in `error`.
+cpixels_network *cpixels_network_create(const uint8_t *bytes, size_t byte_count, const char **error);
+
+/// Frees a network; NULL is ignored.
+void cpixels_network_destroy(cpixels_network *network);
+
+/// Returns a hash of the bytes of a network.
+uint64_t cpixels_network_identity(const cpixels_network *network);
+
+/// Converts pixels of 1, 3 or 4 channels to red, green and blue. RGBA is placed on white.
+void cpixels_network_rgb(const uint8_t *row, size_t pixel_count, uint32_t channels, uint8_t *rgb);
+
+/// The maximum width and height of an image that is searched by a network.
+enum { CPIXELS_NETWORK_MAX_SIDE = 224 };
+
+/// Returns the number of bytes that a search needs.
+size_t cpixels_network_workspace(const cpixels_network *network, uint32_t width, uint32_t height);
+
+/// Finds the faces of an upright image with the channels red, green and blue, whose rows follow each other without a
+/// gap.
+///
+/// `workspace` is aligned to 8 bytes. At most `max_count` faces are stored, the largest first. Returns their number; 0
+/// for an image that is larger than the maximum.
+size_t cpixels_network_find(
+    const cpixels_network *network, const uint8_t *rgb, uint32_t width, uint32_t height, void *workspace,
+    cpixels_isa isa, cpixels_face *faces, size_t max_count);
+
 // MARK: Orientation
 
 /// Copies `row_count` stored rows, starting with stored row `first_row`, into a whole upright plane.

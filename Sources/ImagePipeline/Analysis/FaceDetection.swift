@@ -15,7 +15,7 @@ package enum FaceDetection {
   private enum State {
     /// The default, which is read when it is first needed.
     case unread
-    case read(FaceCascade?)
+    case read(FaceModel?)
   }
 
   private static let state = Mutex<State>(.unread)
@@ -24,40 +24,40 @@ package enum FaceDetection {
   /// - `path`: The path of the file, or `none`.
   /// - Throws: `invalidField` with a message that starts with the path.
   package static func use(path: String) throws(PipelineError) {
-    let cascade = path == noPath ? nil : try load(path)
-    state.withLock { $0 = .read(cascade) }
+    let model = path == noPath ? nil : try load(path)
+    state.withLock { $0 = .read(model) }
   }
 
-  private static func load(_ path: String) throws(PipelineError) -> FaceCascade {
-    let text: [UInt8]
-    do throws(FileReadError) { text = try readFile(path, maxByteCount: maxByteCount) } catch {
+  private static func load(_ path: String) throws(PipelineError) -> FaceModel {
+    let bytes: [UInt8]
+    do throws(FileReadError) { bytes = try readFile(path, maxByteCount: maxByteCount) } catch {
       throw unusable(path, error.reason)
     }
-    do throws(FaceCascadeError) { return try FaceCascade(text: text) } catch { throw unusable(path, error.reason) }
+    do throws(FaceCascadeError) { return try FaceModel(bytes: bytes) } catch { throw unusable(path, error.reason) }
   }
 
   private static func unusable(_ path: String, _ reason: String) -> PipelineError {
     PipelineError(
       .invalidField,
       "\(path), which is no detector of faces: \(reason); it must be a cascade of OpenCV with Haar features, such "
-        + "as \(defaultPath) of the package opencv-data, or \(noPath)")
+        + "as \(defaultPath) of the package opencv-data, a sparse full-range network of MediaPipe, or \(noPath)")
   }
 
   /// Reads the default unless another file is used, for a process that can open no files later.
-  package static func prepare() { _ = cascade }
+  package static func prepare() { _ = model }
 
   /// The detector; `nil` if there is none.
-  static var cascade: FaceCascade? {
+  static var model: FaceModel? {
     state.withLock { state in
-      if case .read(let cascade) = state { return cascade }
-      let cascade = try? load(defaultPath)
-      state = .read(cascade)
-      return cascade
+      if case .read(let model) = state { return model }
+      let model = try? load(defaultPath)
+      state = .read(model)
+      return model
     }
   }
 
   /// A hash of the detector, on which results with faces depend; 0 without one.
-  package static var identity: UInt64 { cascade?.identity ?? 0 }
+  package static var identity: UInt64 { model?.identity ?? 0 }
 }
 
 extension ProcessingConfiguration {
@@ -73,12 +73,12 @@ extension ProcessingConfiguration {
   /// Checks that faces can be found.
   /// - Throws: `unservedField` if the result depends on faces and there is no detector.
   func checkDetector() throws(PipelineError) {
-    guard findsFaces, FaceDetection.cascade == nil else { return }
+    guard findsFaces, FaceDetection.model == nil else { return }
     let field = hidesFaces ? "regions" : "gravity"
     throw PipelineError(
       .unservedField,
       "\(hidesFaces ? "a region has the shape FACES" : "gravity is FACES"), but no detector of faces is loaded; install the "
-        + "package opencv-data, or name a cascade of OpenCV with --face-detector", field: field)
+        + "package opencv-data, or name a detector with --face-detector", field: field)
   }
 }
 

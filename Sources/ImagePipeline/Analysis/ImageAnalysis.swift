@@ -18,6 +18,7 @@ struct ImageAnalysis: ~Copyable {
   private let findsSaliency: Bool
   /// The orientations with which the image is displayed where faces are searched.
   private let faceOrientations: Set<Orientation>
+  private let faceModel: FaceModel?
   private let options: (toleratesTruncation: Bool, toleratesDamage: Bool)
   private let allowance: WorkAllowance
   private let budget: ImageBudget
@@ -30,7 +31,7 @@ struct ImageAnalysis: ~Copyable {
   private static let minSaliencySide = 192
 
   /// The minimum longer side at which an image is decoded if no border is searched.
-  private var minSide: Int { faceOrientations.isEmpty ? Self.minSaliencySide : FaceFinder.maxSide }
+  private var minSide: Int { faceModel?.maxSide ?? Self.minSaliencySide }
 
   /// Creates an analysis of the image with `header`.
   /// - `configurations`: The configurations of the results.
@@ -53,6 +54,7 @@ struct ImageAnalysis: ~Copyable {
     findsSaliency = configurations.contains(where: \.choosesBySaliency)
     faceOrientations = Set(
       configurations.filter(\.findsFaces).map { PlanDraft.orientation($0, of: header) })
+    faceModel = faceOrientations.isEmpty ? nil : FaceDetection.model
     stored = PixelSize(width: header.width, height: header.height)
     options = (
       configurations.contains { $0.tolerateTruncation ?? false }, configurations.contains { $0.tolerateDamage ?? false }
@@ -114,8 +116,8 @@ struct ImageAnalysis: ~Copyable {
     }
     let plane = layout.planes[0]
     if findsSaliency { saliency = SaliencyFinder(width: plane.width, height: plane.height, of: format) }
-    if !faceOrientations.isEmpty {
-      faces = try FaceFinder(width: plane.width, height: plane.height, of: format, budget: budget)
+    if let faceModel {
+      faces = try FaceFinder(width: plane.width, height: plane.height, of: format, model: faceModel, budget: budget)
     }
     for search in searches {
       finders.append(
@@ -161,10 +163,10 @@ struct ImageAnalysis: ~Copyable {
       findings.trims[search] = .some(finder.finish().map { search.part($0, of: stored) })
     }
     findings.saliency = saliency?.finish()
-    if let faces, let cascade = FaceDetection.cascade {
+    if let faces {
       for orientation in faceOrientations {
         let shown = stored.turned(by: orientation)
-        let found = try withCodecErrors { () throws(CodecError) in try faces.faces(by: cascade, orientation) }
+        let found = try withCodecErrors { () throws(CodecError) in try faces.faces(orientation) }
         findings.faces[orientation] = found.map { $0.rectangle(in: shown) }
       }
     }
