@@ -167,7 +167,12 @@ def test_an_image_of_the_page_is_an_overlay(page, playground, tmp_path):
     assert page.problems and all("status of 410" in problem for problem in page.problems)
     page.problems.clear()
 
-    # What is handed over has it, too.
+    # The image itself may be one, too.
+    page.run("playground.set(['overlays'], [...playground.overrides.overlays, {image: 'halves', width: 60, gravity: 'GRAVITY_EAST'}])")
+    settle(page)
+    assert page.run("playground.variant.error?.message ?? ''") == "" and color(page, 545, 200) == "green"
+
+    # What is handed over has them, too.
     expected = bytes(page.run("playground.variant.result.blob.arrayBuffer().then((buffer) => [...new Uint8Array(buffer)])"))
     path = f"{Path(os.environ['IMAGE_WORKER']).parent}:{os.environ['PATH']}"
     forms = {"Command": "results/halves.png", **({"grpcurl": "result.png"} if shutil.which("jq") else {})}
@@ -180,7 +185,7 @@ def test_an_image_of_the_page_is_an_overlay(page, playground, tmp_path):
                        env=os.environ | {"PATH": f"{tmp_path}:{path}"}, check=True)
         assert (tmp_path / result).read_bytes() == expected
     page.click("#languages [data-value=Python]")
-    assert f'auxiliary_images={{"my logo it\'s new": "{file.name}"}}' in page.run("document.getElementById('code').textContent")
+    assert f'auxiliary_images={{"halves": "halves.png", "my logo it\'s new": "{file.name}"}}' in page.run("document.getElementById('code').textContent")
 
 
 def test_a_first_overlay_is_a_text(page):
@@ -212,6 +217,12 @@ def test_an_overlay_leads_to_its_text(page):
         return
     page.wait("document.activeElement.dataset.key === 'overlays.0'")
     page.key("Enter", 13)
+    assert page.run("document.activeElement.value") == "Your text"
+    page.run("document.activeElement.blur()")
+    x, y = page.point(".overlay .area")
+    for count in (1, 2):
+        page.mouse("mousePressed", x, y, button="left", buttons=1, clickCount=count)
+        page.mouse("mouseReleased", x, y, button="left", buttons=1, clickCount=count)
     assert page.run("document.activeElement.value") == "Your text"
     box = page.run("(({x, y, height}) => [y, y + height])(document.activeElement.getBoundingClientRect())")
     assert 0 < box[0] and box[1] < 900

@@ -203,9 +203,11 @@ class Playground {
       await send();
     } catch (error) {
       if (error.status !== 410) throw error;
-      const all = [...new Set([image, ...others])];
-      const present = await api.keep(all.map(({ id }) => id));
-      await Promise.all(all.filter(({ id }) => !present.includes(id)).map((gone) => {
+      const sent = new Map([image, ...others].map((one) => [one, one.id]));
+      const present = await api.keep([...sent.values()]);
+      // Another call may have sent one again meanwhile.
+      const missing = [...sent].filter(([one, id]) => one.id === id && !present.includes(id));
+      await Promise.all(missing.map(([gone]) => {
         gone.restored ??= this.restore(gone).finally(() => { gone.restored = undefined; });
         return gone.restored;
       }));
@@ -365,7 +367,7 @@ class Playground {
     const shown = this.shownOf(this.variant);
     const isSourceShown = editing ? !this.editor.isOnResult : this.mode === "original";
     const isMissing = isSourceShown ? !this.source : !shown;
-    $("stage-note").firstChild.textContent = isMissing ? this.explained(this.variant.error) ?? (isSourceShown ? "Loading the image …" : "Working …") : "";
+    $("stage-note").firstChild.textContent = this.explained(this.variant.error) ?? (isSourceShown ? "Loading the image …" : "Working …");
     $("stage-note").hidden = !isMissing;
     this.difference = undefined;
     if (editing) return this.showEditing();
@@ -465,9 +467,8 @@ class Playground {
     const { report } = result;
     const { sides } = editor;
     const gravity = contract.fields.find(({ name }) => name === "gravity");
-    const kept = keptPart({
-      report, effective, sides, crop: effective.crop && editor.inPixels(effective.crop), word: contract.word(gravity.typeName, effective.gravity ?? ""),
-    });
+    const crop = effective.crop && editor.inPixels(effective.crop);
+    const kept = keptPart({ report, effective, sides, crop, word: contract.word(gravity.typeName, effective.gravity ?? "") });
     return { faces: report.faces ?? [], hidden: report.hidden_regions ?? [], kept, sides };
   }
 
@@ -479,9 +480,9 @@ class Playground {
     if ($("outlines").parentElement !== place) place.append($("outlines"));
     if (!findings || !this.source || !this.showsOutlines) return;
     // What is being drawn needs no outline.
-    const isCropped = this.editing === "crop";
+    const crop = this.editing === "crop" && this.effective.crop && this.editor.inPixels(this.effective.crop);
     this.outlines.show({
-      ...findings, kept: isCropped && isSamePart(findings.kept, this.effective.crop && this.editor.inPixels(this.effective.crop)) ? undefined : findings.kept,
+      ...findings, kept: isSamePart(findings.kept, crop) ? undefined : findings.kept,
       hidden: this.editing?.startsWith("regions") ? [] : findings.hidden,
     });
     pane.sheet.insertBefore(this.outlines.element, pane.sheet.querySelector(".overlay"));
@@ -545,14 +546,14 @@ class Playground {
   showHandover() {
     const { contract, variant } = this;
     this.form ??= forms[0];
+    const { preset, overrides } = variant;
+    const named = this.overlayImages({ preset, configuration: overrides });
     const given = {
-      contract, preset: variant.preset, overrides: variant.overrides, effective: this.effective,
-      file: this.image?.name ?? "photo.jpg", overlays: Object.fromEntries(
-        this.overlayImages({ preset: variant.preset, configuration: variant.overrides }).map(({ name }) => [stem(name), name])), format: variant.result?.report.output.format ?? this.image?.info.format ?? "jpeg",
+      contract, preset, overrides, effective: this.effective, overlays: Object.fromEntries(named.map(({ name }) => [stem(name), name])),
+      file: this.image?.name ?? "photo.jpg", format: variant.result?.report.output.format ?? this.image?.info.format ?? "jpeg",
     };
     $("code").firstChild.textContent = this.form.write(given);
-    const hasImages = Object.keys(given.overlays).length > 0;
-    $("code-note").textContent = [this.form.note, hasImages && this.form.overlayNote].filter(Boolean).join(" ");
+    $("code-note").textContent = [this.form.note, named.length > 0 && this.form.overlayNote].filter(Boolean).join(" ");
     this.showForms?.(this.form.name);
   }
 
@@ -599,8 +600,11 @@ class Playground {
       this.refreshSource();
     });
     showMode(this.mode);
-    this.setMode = (mode) => $("modes").querySelector(`[data-value=${mode}]`).click();
-    const order = Object.keys(tools);
+    this.setMode = (mode) => {
+      if (this.editing) this.edit(undefined);
+      $("modes").querySelector(`[data-value=${mode}]`).click();
+    };
+    const order = [...Object.keys(tools), ...contract.fields.map(({ name }) => name)];
     const edited = contract.fields.filter((field) => contract.isEdited(field))
       .sort((first, second) => order.indexOf(first.name) - order.indexOf(second.name));
     $("tools").replaceChildren(...edited.map((field) => h("button", {

@@ -16,8 +16,7 @@ function cover(rect, size, start) {
  * gravity, and `sides` are those of the image.
  */
 export function keptPart({ report, effective, crop, word, sides: [width, height] }) {
-  const { x, y, ...rest } = sidesOf(report.crop ?? crop ?? { width, height });
-  const base = { x, y, ...rest };
+  const base = sidesOf(report.crop ?? crop ?? { width, height });
   const isFilled = /FILL/.test(effective.resize_mode ?? "") && effective.max_width && effective.max_height;
   const isRaised = !/STRETCH/.test(effective.resize_mode ?? "") && (effective.min_width || effective.min_height);
   const isPadded = effective.pad || effective.extend_aspect_ratio;
