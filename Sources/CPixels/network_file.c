@@ -590,12 +590,16 @@ static void compile(compiler *compiler) {
   const cpixels_network_vector codes = cpixels_network_items(file, model, 1, 4);
   const cpixels_network_vector graphs = cpixels_network_items(file, model, 2, 4);
   compiler->buffers = cpixels_network_items(file, model, 4, 4);
+  if (graphs.count != 1) {
+    fail(compiler, "it is not one graph");
+    return;
+  }
   const cpixels_network_table graph = cpixels_network_item(file, graphs, 0);
   compiler->tensors = cpixels_network_items(file, graph, 0, 4);
   const cpixels_network_vector inputs = cpixels_network_items(file, graph, 1, 4);
   const cpixels_network_vector outputs = cpixels_network_items(file, graph, 2, 4);
-  if (compiler->tensors.count > MAX_TENSORS || inputs.count != 1 || graphs.count != 1) {
-    fail(compiler, "it is not one graph of at most 1024 tensors with one input");
+  if (compiler->tensors.count > MAX_TENSORS || inputs.count != 1) {
+    fail(compiler, "it has more than 1024 tensors, or not one input");
     return;
   }
   note_constants(compiler);
