@@ -179,7 +179,7 @@ struct FaceTests {
     var inspected = ImageReader(limits: ImageLimits())
     let bytes = Fixture.bytes("photo.png")
     _ = try inspected.push(bytes.span.bytes, isLast: true)
-    let plan = try inspected.plan(Self.hiding().withoutAnalysis)
+    let plan = try inspected.plan(Self.hiding().withoutAnalysis())
     #expect(plan.passthrough == .decoded)
   }
 
