@@ -39,21 +39,6 @@ package struct Strip: ~Copyable {
     default: planes.2
     }
   }
-
-  /// Returns the number of rows of the plane at `index`, 0 to `format.planeCount - 1`.
-  package func rowCount(ofPlane index: Int) -> Int { plane(index).rowCount }
-
-  /// Calls `body` with the first `byteCount` bytes of a row.
-  /// - `row`: 0 to `rowCount(ofPlane: index) - 1`; other values trap.
-  /// - `byteCount`: at most the number of bytes in a row of the plane; larger values trap.
-  package func withRow<Result: ~Copyable>(
-    _ row: Int, ofPlane index: Int, byteCount: Int, _ body: (RawSpan) -> Result
-  ) -> Result {
-    let rows = plane(index)
-    // `extracting` would silently return fewer bytes.
-    precondition(byteCount >= 0 && byteCount <= rows.rowByteCount, "rows are shorter")
-    return rows.withRow(row) { body($0.extracting(first: byteCount)) }
-  }
 }
 
 extension Strip {

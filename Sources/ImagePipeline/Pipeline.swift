@@ -22,11 +22,6 @@ extension Pipeline: StageListing {
   }
 }
 
-extension Pipeline {
-  /// The names of a rendition's stages, in the order in which the data passes through them.
-  package static var stageNames: [String] { Stages.names }
-}
-
 /// Decodes one image and encodes all of its renditions, strip by strip.
 ///
 /// The caller pushes the file's bytes in portions of any size and receives compressed bytes during the same calls,

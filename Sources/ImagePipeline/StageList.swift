@@ -5,9 +5,6 @@ internal import ImageCodecs
 /// Each list is a separate type, so that the path of a strip through all stages is compiled as one function, without
 /// any lookup for each strip.
 protocol StageList: AnyObject {
-  /// The names of the stages, in order.
-  static var names: [String] { get }
-
   /// Returns an upper bound of the bytes that the stages charge to the budget for strips of `layout`.
   func estimatedByteCount(_ layout: PixelLayout) throws(PipelineError) -> UInt64
   /// Allocates the memory that the stages need for strips of `layout`.
@@ -47,7 +44,6 @@ protocol StageListing: ~Copyable {
 
 /// The start of a list, which forwards decoded strips unchanged.
 struct DecodedRows: Stage {
-  static var name: String { "" }
   func estimatedByteCount(_ layout: inout PixelLayout) -> Int { 0 }
   func start(_ layout: inout PixelLayout, _ context: borrowing StageContext) throws(PipelineError) -> Bool { true }
   func push(_ strip: borrowing Strip, next: NextStage) throws(PipelineError) { try next(strip) }
@@ -78,8 +74,6 @@ struct Listed<Content: Stage & ~Copyable>: Stage, ~Copyable {
     self.stage = stage
     self.applies = applies
   }
-
-  static var name: String { Content.name }
 
   func estimatedByteCount(_ layout: inout PixelLayout) -> Int {
     applies ? stage.estimatedByteCount(&layout) : 0
@@ -136,8 +130,6 @@ struct Then<First: Stage & ~Copyable, Second: Stage & ~Copyable>: Stage, ~Copyab
     self.second = second
   }
 
-  static var name: String { First.name.isEmpty ? Second.name : "\(First.name), \(Second.name)" }
-
   func estimatedByteCount(_ layout: inout PixelLayout) -> Int {
     first.estimatedByteCount(&layout) + second.estimatedByteCount(&layout)
   }
@@ -184,8 +176,6 @@ final class EncodedStages<Rows: Stage & ~Copyable>: StageList {
     self.rows = rows
     self.encode = encode
   }
-
-  static var names: [String] { Rows.name.split(separator: ", ").map(String.init) + [EncodeStage.name] }
 
   func estimatedByteCount(_ layout: PixelLayout) throws(PipelineError) -> UInt64 {
     var layout = layout

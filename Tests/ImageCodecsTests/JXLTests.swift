@@ -68,7 +68,7 @@ struct JXLTests {
       consumed += progress.consumedByteCount
       guard progress.value == .stripReady else { break }
       decoder.withStrip { strip in
-        let count = strip.rowCount(ofPlane: 0)
+        let count = strip.plane(0).rowCount
         pauses += count == 0 ? 1 : 0
         rows += count
       }

@@ -29,28 +29,10 @@ struct StripTests {
     #expect(Self.bytes(rest) == [[8, 9, 10, 11]])
   }
 
-  @Test("returns the first bytes of a row")
-  func lendsRow() throws {
-    let buffer = try Self.rows()
-    defer { withExtendedLifetime(buffer) {} }
-    var bytes: [UInt8] = []
-    Strip(format: .gray8, rows: buffer.rows(count: 3)).withRow(1, ofPlane: 0, byteCount: 3) { bytes.append($0) }
-    #expect(bytes == [4, 5, 6])
-  }
-
-  @Test("more bytes than a row has are refused")
-  func longRow() async {
-    await #expect(processExitsWith: .failure) {
-      let strip = Strip(format: .gray8, rows: try StripTests.rows().rows(count: 3))
-      strip.withRow(0, ofPlane: 0, byteCount: 5) { _ in }
-    }
-  }
-
   @Test("a row after the last is refused")
   func missingRow() async {
     await #expect(processExitsWith: .failure) {
-      let strip = Strip(format: .gray8, rows: try StripTests.rows().rows(count: 2))
-      strip.withRow(2, ofPlane: 0, byteCount: 1) { _ in }
+      try StripTests.rows().rows(count: 2).withRow(2) { _ in }
     }
   }
 

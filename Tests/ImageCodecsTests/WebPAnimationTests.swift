@@ -128,9 +128,9 @@ struct WebPAnimationTests {
     #expect(try decoder.read(none.span.bytes, isLast: true).value == .stripReady)
     var pixels: [UInt8] = []
     decoder.withStrip { strip in
-      for row in 0..<strip.rowCount(ofPlane: 0) {
-        strip.withRow(row, ofPlane: 0, byteCount: sample.width * 4) { span in
-          span.withUnsafeBytes { pixels.append(contentsOf: $0) }
+      for row in 0..<strip.plane(0).rowCount {
+        strip.plane(0).withRow(row) { span in
+          span.extracting(first: sample.width * 4).withUnsafeBytes { pixels.append(contentsOf: $0) }
         }
       }
     }

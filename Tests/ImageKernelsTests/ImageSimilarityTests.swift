@@ -48,7 +48,7 @@ enum ScoredImages {
       guard progress.value == .stripReady else { break }
       decoder.withStrip { strip in
         rows.write(strip.plane(0), at: rowCount)
-        rowCount += strip.rowCount(ofPlane: 0)
+        rowCount += strip.plane(0).rowCount
       }
     }
     #expect(rowCount == rows.rowCount)

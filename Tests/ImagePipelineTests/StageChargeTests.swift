@@ -9,7 +9,6 @@ import Testing
 struct StageChargeTests {
   /// A stage that charges a thousand bytes and takes ten milliseconds for a strip.
   private struct SlowStage: Stage {
-    static var name: String { "slow" }
     static var span: StageSpan { .resize }
     func estimatedByteCount(_ layout: inout PixelLayout) -> Int { 1000 }
     func start(_ layout: inout PixelLayout, _ context: borrowing StageContext) throws(PipelineError) -> Bool { true }
@@ -43,7 +42,6 @@ struct StageChargeTests {
 
   /// A stage that takes thirty milliseconds for a strip.
   private struct FilterTimeStage: Stage {
-    static var name: String { "filter time" }
     static var span: StageSpan { .filter }
     func estimatedByteCount(_ layout: inout PixelLayout) -> Int { 0 }
     func start(_ layout: inout PixelLayout, _ context: borrowing StageContext) throws(PipelineError) -> Bool { true }

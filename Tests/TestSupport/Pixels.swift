@@ -61,9 +61,11 @@ package struct Pixels: Equatable, Sendable {
 
   mutating func append(_ strip: borrowing Strip) {
     for index in planes.indices {
-      for row in 0..<strip.rowCount(ofPlane: index) {
-        strip.withRow(row, ofPlane: index, byteCount: layout[index].width * format.pixelByteCount) { span in
-          span.withUnsafeBytes { planes[index].append(contentsOf: $0) }
+      for row in 0..<strip.plane(index).rowCount {
+        strip.plane(index).withRow(row) { span in
+          span.extracting(first: layout[index].width * format.pixelByteCount).withUnsafeBytes {
+            planes[index].append(contentsOf: $0)
+          }
         }
       }
     }

@@ -17,8 +17,6 @@ struct ColorStage: Stage {
     case packed(PixelConverter)
   }
 
-  static var name: String { "color" }
-
   /// Creates a stage that converts to `format`.
   init(_ plan: Plan, to format: PixelFormat) {
     width = plan.storedOutputSize.width

@@ -20,8 +20,6 @@ struct EncodeStage: ~Copyable {
   /// The number of rows of each plane that are encoded at once: the maximum height of a JPEG's MCU.
   private static let rowCount = 16
 
-  static var name: String { "encode" }
-
   /// Where compressed bytes go.
   private enum Destination {
     /// Decided at the first row.

@@ -10,8 +10,6 @@ struct FactsStage: Stage {
   private var source: CellSource?
   private var collector: FactsCollector?
 
-  static var name: String { "facts" }
-
   init(_ plan: Plan) { orientation = plan.orientation }
 
   func estimatedByteCount(_ layout: inout PixelLayout) -> Int {

@@ -10,7 +10,6 @@ struct FilterStage: Stage {
   private var passes: [RowFilter] = []
   private var format = PixelFormat.rgb8
 
-  static var name: String { "filter" }
   static var span: StageSpan { .filter }
   static var endsSpan: Bool { true }
 

@@ -19,8 +19,6 @@ struct OrientStage: Stage {
 
   private static let stripRowCount = 64
 
-  static var name: String { "orient" }
-
   init(_ plan: Plan) {
     orientation = plan.orientation
     storedSize = plan.storedOutputSize

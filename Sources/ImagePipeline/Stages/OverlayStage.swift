@@ -24,8 +24,6 @@ struct OverlayStage: Stage {
 
   private static let rowCount = 16
 
-  static var name: String { "overlay" }
-
   init(_ plan: Plan) {
     overlays = plan.overlays
     canvas = plan.outputSize

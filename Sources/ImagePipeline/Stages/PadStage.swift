@@ -15,8 +15,6 @@ struct PadStage: Stage {
 
   private static let rowCount = 16
 
-  static var name: String { "pad" }
-
   init(_ plan: Plan) {
     framing = plan.framing
     color = plan.background

@@ -23,8 +23,6 @@ struct ProfileStage: Stage {
 
   private static let rowCount = 16
 
-  static var name: String { "profile" }
-
   init(_ plan: Plan) {
     width = plan.storedOutputSize.width
     conversionByteCount = plan.conversionByteCount

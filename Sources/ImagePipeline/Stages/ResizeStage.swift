@@ -23,7 +23,6 @@ struct ResizeStage: Stage {
   /// The number of rows that are premultiplied at once.
   private static let premultipliedRowCount = 8
 
-  static var name: String { "resize" }
   static var span: StageSpan { .resize }
   static var endsSpan: Bool { true }
 

@@ -9,8 +9,6 @@ internal import ImageKernels
 /// Creating a stage from a plan allocates nothing. It can then be asked how much memory it would charge, or be started.
 /// `Pipeline.stages` lists the stages in order.
 protocol Stage: ~Copyable {
-  /// The name of the stage in documents and errors.
-  static var name: String { get }
   /// The span and the timing in which its work is counted.
   static var span: StageSpan { get }
   /// Whether the span ends when this stage is finished.
