@@ -167,6 +167,27 @@ struct EncoderTests {
     #expect(budget.used == 0)
   }
 
+  /// libjxl 0.7 allocates so many bytes for images of noise, of which it pads rows, in addition to those of a small one.
+  private static let measuredByteCounts:
+    [(width: Int, height: Int, isLossless: Bool, hasAlpha: Bool, byteCount: UInt64)] = [
+      (1, 65535, false, false, 79_000_000), (1, 65535, true, false, 98_100_000), (1, 65535, true, true, 123_900_000),
+      (65535, 1, false, true, 28_600_000), (8, 65535, false, true, 118_500_000), (24, 16384, false, true, 56_200_000),
+      (33, 16384, false, false, 50_300_000), (16384, 17, false, true, 28_700_000),
+    ]
+
+  @Test(
+    "of JPEG XL charge what libjxl needs for extreme shapes", .enabled(if: ImageFormat.jxl.isEncodable),
+    arguments: measuredByteCounts.indices)
+  func extremeShapes(index: Int) throws {
+    let measured = Self.measuredByteCounts[index]
+    var options = EncoderOptions(
+      format: .jxl, width: measured.width, height: measured.height, pixelFormat: measured.hasAlpha ? .rgba8 : .rgb8,
+      quality: 90)
+    options.jxl.isLossless = measured.isLossless
+    let estimate = try options.estimatedByteCount()
+    #expect(estimate >= measured.byteCount && estimate <= 2 * measured.byteCount, "\(estimate)")
+  }
+
   @Test("of JPEG XL name a color profile that libjxl refuses", .enabled(if: ImageFormat.jxl.isEncodable))
   func refusedProfile() throws {
     var options = EncoderOptions(format: .jxl, width: 8, height: 1, pixelFormat: .rgb8)

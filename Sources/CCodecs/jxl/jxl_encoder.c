@@ -74,6 +74,10 @@ static void destroy(ccodecs_encoder *base) {
   ccodecs_free(budget, e);
 }
 
+/// Columns and rows that libjxl allocates in addition, as measured: it aligns the rows of its planes to 128 bytes, and
+/// pads images to blocks. So an image of a single column costs as much as one of 15.
+enum { PADDING_COLUMNS = 16, PADDING_ROWS = 4 };
+
 /// Returns libjxl 0.7's memory per pixel, measured with noise, which is the worst case.
 static uint64_t library_bytes_per_pixel(const ccodecs_encode_options *options) {
   const bool has_alpha = ccodecs_encoder_channels(options) == 4;
@@ -90,7 +94,8 @@ static uint64_t pixel_count(const ccodecs_encode_options *options) {
 static uint64_t library_charge(const ccodecs_encode_options *options) {
   // libjxl copies metadata.
   return library_bytes + 2 * (options->metadata.icc_count + options->metadata.xmp_count) +
-         pixel_count(options) * library_bytes_per_pixel(options);
+         ((uint64_t)options->width + PADDING_COLUMNS) * ((uint64_t)options->height + PADDING_ROWS) *
+             library_bytes_per_pixel(options);
 }
 
 uint64_t ccodecs_jxl_encoder_max_bytes(const ccodecs_encode_options *options) {
