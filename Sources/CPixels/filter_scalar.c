@@ -21,8 +21,8 @@ static inline int32_t limited(int32_t value, int32_t low, int32_t high) {
 
 static void map_levels(
     const uint8_t table[256], uint32_t channels, const uint8_t *source, uint8_t *destination, size_t pixel_count) {
-  if (channels == 3) {
-    for (size_t i = 0; i < 3 * pixel_count; i++) {
+  if (channels != 4) {
+    for (size_t i = 0; i < channels * pixel_count; i++) {
       destination[i] = table[source[i]];
     }
     return;

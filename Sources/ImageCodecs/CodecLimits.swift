@@ -28,6 +28,11 @@ package struct CodecLimits: Sendable, Hashable {
   /// A WebP with XMP, which follows the image, and an animated WebP are then buffered.
   package var keepsMetadata = false
 
+  /// Whether decoders of HEIC and AVIF keep the gain map of the image.
+  package var keepsGainMap = false
+  /// Whether the image is a gain map, whose rows are gray if it has no chroma.
+  package var isGainMap = false
+
   package init(maxPixels: UInt64, maxBufferedPixels: UInt64, maxScans: UInt32, spill: SpillDirectory? = nil) {
     self.maxPixels = maxPixels
     self.maxBufferedPixels = maxBufferedPixels
@@ -40,7 +45,7 @@ package struct CodecLimits: Sendable, Hashable {
       max_pixels: maxPixels, max_whole_input_pixels: maxBufferedPixels, max_scans: maxScans, max_frames: maxFrames,
       max_frame_pixels: maxFramePixels, can_spill: spill != nil,
       spill_directory: spill?.descriptor ?? -1, spill_is_socket: spill?.isSocket ?? false,
-      keeps_metadata: keepsMetadata)
+      keeps_metadata: keepsMetadata, keeps_gain_map: keepsGainMap, is_gain_map: isGainMap)
   }
 
   /// Limits on nothing, with a directory for spooled data.

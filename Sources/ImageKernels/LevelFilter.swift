@@ -1,7 +1,7 @@
 internal import CPixels
 package import ImageCodecs
 
-/// A filter that replaces each level of red, green and blue by its entry in a table; alpha does not change.
+/// A filter that replaces each level of red, green and blue, or of gray, by its entry in a table; alpha does not change.
 package final class LevelFilter {
   private let table: [UInt8]
   private let width: Int
@@ -11,7 +11,7 @@ package final class LevelFilter {
 
   /// Creates a filter and allocates its output rows.
   /// - `table`: 256 levels.
-  /// - `format`: `rgb8` or `rgba8`.
+  /// - `format`: `gray8`, `rgb8` or `rgba8`.
   /// - Throws: `outOfMemory` if the budget is exhausted.
   package init(table: [UInt8], width: Int, format: PixelFormat, budget: ImageBudget) throws(CodecError) {
     precondition(table.count == 256)

@@ -4,10 +4,14 @@ import io
 import json
 import struct
 import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
 from PIL import Image
+
+sys.path.append(str(Path(__file__).resolve().parent.parent / "Fuzz"))
+import seeds  # noqa: E402
 
 XMP = b"http://ns.adobe.com/xap/1.0/\0"
 ISO = b"urn:iso:std:iso:ts:21496:-1\0"
@@ -64,6 +68,26 @@ def ultra_hdr(image: bytes, gain_map: bytes, exif: bytes = b"", iso: bool = True
 
     total = len(head) + len(pictures(len(head) + 8)) + len(image) - 2
     return head + pictures(total) + image[2:] + described
+
+
+def stored(extension: str, **options) -> bytes:
+    """Returns an HEIC or AVIF file of 120x80 with a map of this size; see `seeds.gain_map_file`."""
+    image, gain_map = seeds.Coded("photo.heic" if extension == "heic" else "gray.avif"), seeds.Coded(f"gray.{extension}")
+    return seeds.gain_map_file(extension, image, gain_map, **options).bytes()
+
+
+def brightened(file: bytes, gain_map: bytes) -> tuple[np.ndarray, np.ndarray]:
+    """Returns linear rows of an image and of its HDR rendition, by ISO 21496-1, 5.2, at the full headroom."""
+    numbers = struct.unpack_from(">14i", gain_map, gain_map.index(ISO) + len(ISO) + 5)
+    base, _, low, high, gamma, offset, bright_offset = (a / b for a, b in zip(numbers[::2], numbers[1::2]))
+    assert base == 0
+    image = Image.open(io.BytesIO(file)).convert("RGB")
+    levels = Image.open(io.BytesIO(gain_map)).convert("L").resize(image.size, Image.Resampling.BILINEAR)
+    signal = np.asarray(image) / 255
+    linear = np.where(signal <= 0.04045, signal / 12.92, ((signal + 0.055) / 1.055) ** 2.4)
+    stops = low + (high - low) * (np.asarray(levels) / 255) ** (1 / gamma)
+    bright = (linear + offset) * 2 ** stops[..., None] - bright_offset
+    return linear, bright
 
 
 def exiftool(file: Path, *options: str) -> dict:

@@ -136,3 +136,72 @@ def test_the_command_keeps_it(photo, tmp_path):
                "--out", str(tmp_path / "small.jpg")]
     line = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()[0])
     assert line["gain_map_bytes"] == len(gain_maps.map_of(tmp_path / "small.jpg"))
+
+
+# MARK: HEIC and AVIF
+
+
+STORED = [pytest.param("heic", marks=built_in("heic")), pytest.param("avif", marks=built_in("avif"))]
+
+
+@pytest.mark.parametrize("extension", STORED)
+@pytest.mark.parametrize("tiles", [0, 1])
+def test_a_map_of_apple_brightens_as_apple_documents(client, tmp_path, extension, tiles):
+    headroom = 4.0
+    image = gain_maps.stored(extension, headroom=headroom, tiles=tiles)
+    data, report = process(client, image, preferred_format="OUTPUT_FORMAT_JPEG")
+    assert not [detail for detail in report.warning_details if detail.code == 33] and report.gain_map_bytes > 0
+    file = tmp_path / "result.jpg"
+    file.write_bytes(data)
+    gain_map = gain_maps.map_of(file)
+    (tmp_path / "map.jpg").write_bytes(gain_map)
+    found = gain_maps.exiftool(tmp_path / "map.jpg", "-XMP-hdrgm:all", "-warning")
+    assert "Warning" not in found
+    assert float(found["GainMapMax"]) == float(found["HDRCapacityMax"]) == 2 and float(found["Gamma"]) == 1
+    linear, bright = gain_maps.brightened(data, gain_map)
+    # The levels of the map are those of the gray fixture, which is also a file of its own.
+    plain, _ = process(client, (gain_maps.seeds.FIXTURES / f"gray.{extension}").read_bytes(), preferred_format="OUTPUT_FORMAT_PNG")
+    signal = np.asarray(Image.open(io.BytesIO(plain)).convert("L")) / 255
+    level = np.where(signal < 0.081, signal / 4.5, ((signal + 0.099) / 1.099) ** (1 / 0.45))
+    expected = linear * (1 + (headroom - 1) * level[..., None])
+    difference = np.abs(np.log2(bright + 1e-3) - np.log2(expected + 1e-3))
+    assert np.percentile(difference, 99) < 0.08 and difference.mean() < 0.02
+
+
+@pytest.mark.parametrize("extension", STORED)
+def test_a_stored_map_works_with_isolation_and_is_inspected(client, extension):
+    description = {"headroom": 2.0} if extension == "heic" else {"tone_map": b"\0" + gain_maps.seeds.ISO_GAINS}
+    # As iOS 18 writes it, which libheif 1.15 refuses.
+    image = gain_maps.stored(extension, is_shared=True, exif=gain_maps.seeds.metadata.exif(), **description)
+    worker = Worker("--isolation", "process")
+    try:
+        isolated = Client(worker)
+        fields = {"preferred_format": "OUTPUT_FORMAT_JPEG", "max_width": 60}
+        data, report = process(client, image, **fields)
+        other, other_report = process(isolated, image, **fields)
+        assert other == data and other_report.gain_map_bytes == report.gain_map_bytes
+        for caller in (client, isolated):
+            request = client.message("InspectImageRequest")(image=image)
+            found = caller.call("InspectImage", "unary_unary")(request, timeout=60).info.gain_map
+            assert (found.kind, found.width, found.height) == ("apple" if extension == "heic" else "iso", 120, 80)
+            assert abs(found.headroom - (2 if extension == "heic" else 2 ** 2.5)) < 1e-3
+    finally:
+        assert worker.stop() == 0, "".join(worker.log)
+
+
+def test_the_map_of_a_jpeg_is_inspected_if_its_bytes_were_sent(client, photo, tmp_path):
+    def inspect(image):
+        request = client.message("InspectImageRequest")(image=image)
+        return client.call("InspectImage", "unary_unary")(request, timeout=60).info
+
+    found = inspect(photo).gain_map
+    assert (found.kind, found.width, found.height) == ("iso", 400, 300) and abs(found.headroom - 2 ** 2.5) < 1e-3
+    assert not inspect(photo[:60000]).HasField("gain_map")
+    only_xmp = gain_maps.ultra_hdr(gain_maps.jpeg(gain_maps.gradient(80, 60)), gain_maps.jpeg(gain_maps.gradient(40, 30)), iso=False)
+    assert inspect(only_xmp).gain_map.kind == "ultra_hdr" and abs(inspect(only_xmp).gain_map.headroom - 2 ** 2.5) < 1e-3
+    source = tmp_path / "photo.jpg"
+    source.write_bytes(photo)
+    command = [os.environ["IMAGE_WORKER"], "inspect", str(source)]
+    assert "gain map" in (card := subprocess.run(command, capture_output=True, text=True, check=True).stdout) and "iso 400x300" in card
+    line = json.loads(subprocess.run([*command, "--json"], capture_output=True, text=True, check=True).stdout)
+    assert line["info"]["gain_map"]["width"] == 400 and line["info"]["gain_map"]["kind"] == "iso"

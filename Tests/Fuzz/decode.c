@@ -115,6 +115,33 @@ static void use_metadata(const ccodecs_decoder *decoder, bool is_kept) {
   sink = sum;
 }
 
+/// Decodes a gain map, which may be damaged.
+static void decode_gain_map(const ccodecs_decoder *decoder, const ccodecs_limits *limits, ccodecs_budget *budget) {
+  ccodecs_gain_map map;
+  ccodecs_decoder_gain_map(decoder, &map);
+  check(map.kind == CCODECS_GAIN_MAP_NONE || limits->keeps_gain_map, "a gain map is kept if asked for");
+  uint8_t sum = 0;
+  for (size_t i = 0; i < map.description_count; i++) {
+    sum ^= map.description[i];
+  }
+  sink = sum;
+  ccodecs_limits map_limits = *limits;
+  map_limits.keeps_gain_map = false;
+  map_limits.is_gain_map = true;
+  ccodecs_decoder *maps = NULL;
+  if (map.file_count == 0 ||
+      ccodecs_decoder_create(ccodecs_sniff(map.file, map.file_count), &map_limits, budget, &maps) != CCODECS_OK) {
+    return;
+  }
+  feed f = {.bytes = map.file, .left = map.file_count, .window_bytes = SIZE_MAX};
+  next_window(&f);
+  if (read_header(maps, &f, false) == CCODECS_OK) {
+    decode_rows(maps, &f, 8, 0);
+  }
+  ccodecs_decoder_destroy(maps);
+  free(f.block);
+}
+
 /// Converts colors from the image's profile, and one to it.
 static void convert_colors(ccodecs_decoder *decoder, ccodecs_budget *budget, uint32_t seed) {
   enum { PIXELS = 16 };
@@ -179,6 +206,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count) {
       .can_spill = directory >= 0,
       .spill_directory = directory,
       .keeps_metadata = (seed >> 27 & 1) != 0,
+      .keeps_gain_map = (seed >> 26 & 1) != 0,
+      .is_gain_map = (seed >> 25 & 1) != 0,
   };
   const size_t used = directory >= 0 ? CCODECS_SPILL_BYTES : 0; // makes everything that can be spilled go to files
   ccodecs_budget budget = {.limit = budget_bytes, .used = used, .peak = used};
@@ -194,6 +223,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count) {
     check((uint64_t)header->width * header->height <= most_pixels, "the pixel limit holds");
     check(header->orientation >= 1 && header->orientation <= 8, "an orientation is one of eight");
     use_metadata(decoder, limits.keeps_metadata);
+    decode_gain_map(decoder, &limits, &budget);
     convert_colors(decoder, &budget, seed >> 12);
     select_frames(decoder, seed >> 20);
     decode_rows(decoder, &f, pick_scale(decoder, seed >> 8), seed >> 18);

@@ -141,7 +141,8 @@ class File:
             full_box("hdlr", 0, 0, b"\0\0\0\0pict", bytes(13)),
             full_box("pitm", 0, 0, struct.pack(">H", 1)),
             full_box("iinf", 0, 0, struct.pack(">H", len(self.items)), *(
-                full_box("infe", 2, int(hidden), struct.pack(">HH4sB", n, 0, kind.encode(), 0))
+                full_box("infe", 2, int(hidden), struct.pack(">HH4sB", n, 0, kind.encode(), 0),
+                         b"application/rdf+xml\0" if kind == "mime" else b"")
                 for n, (kind, _, _, hidden) in enumerate(self.items, 1))),
             full_box("iref", 0, 0, *(
                 box(kind, struct.pack(">HH", a, len(b)), *(struct.pack(">H", k) for k in b))
@@ -206,6 +207,53 @@ def heif_seeds(extension, name):
     f.add("grid", grid(1, 1, width, height), [ispe(width, height)])
     f.refer("dimg", 1, 1)
     yield "cycle", f
+    yield "apple-gain-map", gain_map_file(extension, coded, Coded(f"gray.{extension}"), headroom="2.5")
+    yield "tiled-gain-map", gain_map_file(extension, coded, Coded(f"gray.{extension}"), headroom="2.5", tiles=4)
+    yield "shared-gain-map", gain_map_file(extension, coded, Coded(f"gray.{extension}"), tone_map=b"\0" + ISO_GAINS,
+                                           exif=b"II*\0\x08\0\0\0\0\0\0\0\0\0", is_shared=True)
+    yield "iso-gain-map", gain_map_file(extension, coded, Coded(f"gray.{extension}"), tone_map=b"\0" + ISO_GAINS)
+
+
+# The metadata of ISO 21496-1: one channel; headrooms, gains, gamma and offsets as fractions.
+ISO_GAINS = struct.pack(">HHB14I", 0, 0, 0x40, 0, 1, 5, 2, 0, 1, 5, 2, 1, 1, 1, 64, 1, 64)
+APPLE = "urn:com:apple:photo:2020:aux:hdrgainmap"
+
+
+def gain_map_file(brand, image, gain_map, headroom=None, tone_map=None, exif=None, tiles=0, turns=0,
+                  is_shared=False):
+    """A file with a gain map, as an auxiliary image of Apple, or with `tone_map` as ISO 21496-1 describes it.
+
+    `headroom` is that of Apple's XMP, None without XMP. The map consists of `tiles` tiles in a row, 0 for none. With
+    `is_shared`, EXIF and an auxiliary image are those of two images, as cameras write them.
+    """
+    f = File(brand)
+    rotation = [("irot", bytes([turns]))] if turns else []
+    f.add(image.kind, image.data, image.properties + rotation)
+    (width, height) = struct.unpack(">II", dict(gain_map.properties)["ispe"][4:12])
+    auxiliary = [] if tone_map else [("auxC", bytes(4) + APPLE.encode() + b"\0")]
+    if tiles:
+        place = f.add("grid", grid(1, tiles, width * tiles, height), [ispe(width * tiles, height)] + auxiliary + rotation)
+        f.refer("dimg", place, *(f.add(gain_map.kind, gain_map.data, gain_map.properties, hidden=True) for _ in range(tiles)))
+    else:
+        place = f.add(gain_map.kind, gain_map.data, gain_map.properties + auxiliary + rotation, hidden=True)
+    if tone_map:
+        f.refer("dimg", f.add("tmap", tone_map, [ispe(width, height)]), 1, place)
+    else:
+        f.refer("auxl", place, 1)
+    others = [len(f.items)] if is_shared else []
+    if is_shared:
+        matte = f.add(gain_map.kind, gain_map.data, gain_map.properties + [("auxC", bytes(4) + b"urn:matte\0")], hidden=False)
+        f.refer("auxl", matte, 1, *others)
+    if headroom:
+        xmp = (f'<x:xmpmeta xmlns:x="adobe:ns:meta/"><rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#">'
+               f'<rdf:Description rdf:about="" xmlns:HDRGainMap="http://ns.apple.com/HDRGainMap/1.0/">'
+               f'<HDRGainMap:HDRGainMapVersion>131072</HDRGainMap:HDRGainMapVersion>'
+               f'<HDRGainMap:HDRGainMapHeadroom>{headroom}</HDRGainMap:HDRGainMapHeadroom>'
+               f'</rdf:Description></rdf:RDF></x:xmpmeta>')
+        f.refer("cdsc", f.add("mime", xmp.encode(), []), place)
+    if exif:
+        f.refer("cdsc", f.add("Exif", bytes(4) + exif, []), 1, *others)
+    return f
 
 
 # MARK: TIFF

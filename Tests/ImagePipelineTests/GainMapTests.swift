@@ -94,6 +94,40 @@ struct GainMapTests {
     #expect(try Pixels.decode(parts.image) == Pixels.decode(Self.image))
   }
 
+  @Test("keep of their XMP only what describes them, as written")
+  func cleanedXMP() throws {
+    let name = Array("http://ns.adobe.com/xap/1.0/\0".utf8)
+    func packet(_ others: (root: String, attributes: String, elements: String)) -> [UInt8] {
+      name
+        + Array(
+          ("<x:xmpmeta xmlns:x=\"adobe:ns:meta/\"\(others.root)><rdf:RDF "
+            + "xmlns:rdf=\"http://www.w3.org/1999/02/22-rdf-syntax-ns#\"><rdf:Description rdf:about=\"\" "
+            + "xmlns:g=\"http://ns.adobe.com/hdr-gain-map/1.0/\" g:Version=\"1.0\"\(others.attributes)><g:GainMapMax>"
+            + "<rdf:Seq><rdf:li>2.5</rdf:li><rdf:li>2.25</rdf:li></rdf:Seq></g:GainMapMax>\(others.elements)"
+            + "</rdf:Description></rdf:RDF></x:xmpmeta>").utf8)
+    }
+    let plain = packet(("", "", ""))
+    let secrets = [
+      (" x:xmptk='\(String(repeating: "s", count: 300))'", "", ""),
+      ("", " xmlns:dc='http://purl.org/dc/' dc:a='s'", ""),
+      ("", "", "<dc:creator xmlns:dc='http://purl.org/dc/'><rdf:Seq><rdf:li>s</rdf:li></rdf:Seq></dc:creator>"),
+      ("", "", "<!-- s -->"), ("", "", "<?s s?>"), ("", "", "<s/>"), ("", " s='s'", ""),
+      ("", " xmlns:g='http://purl.org/dc/'", ""),
+    ]
+    for (index, secret) in ([("", "", "")] + secrets).enumerated() {
+      var file = try Self.file([.iso])
+      file.map = Container.jpeg(file.map, adding: [(0xE1, packet(secret))])
+      let parts = try #require(GainMapImage.parts(of: try process(file.bytes, Self.keeping()).bytes))
+      let bodies = GainMapImage.segments(of: parts.map).filter { $0.marker == 0xE1 && $0.body.starts(with: name) }
+      // A prefix with two meanings is not that of gain maps.
+      #expect(bodies.map(\.body) == (index == secrets.count ? [] : [plain]), "\(secret)")
+    }
+    var file = try Self.file([.iso])
+    file.map = Container.jpeg(file.map, adding: [(0xE1, Array(plain.dropLast(3)))])
+    let parts = try #require(GainMapImage.parts(of: try process(file.bytes, Self.keeping()).bytes))
+    #expect(!GainMapImage.segments(of: parts.map).contains { $0.body.starts(with: name) })
+  }
+
   @Test("have a directory in the XMP that is kept")
   func keptXMP() throws {
     var file = try Self.file([.adobe])

@@ -208,7 +208,17 @@ void ccodecs_decoder_metadata(const ccodecs_decoder *decoder, ccodecs_metadata *
   };
 }
 
+void ccodecs_decoder_gain_map(const ccodecs_decoder *decoder, ccodecs_gain_map *map) {
+  *map = decoder->gain_map;
+  map->file_count = decoder->gain_map_file.count;
+  map->file = map->file_count == 0 ? NULL : ccodecs_bytes_start(&decoder->gain_map_file);
+  map->description_count = decoder->gain_map_description.count;
+  map->description = map->description_count == 0 ? NULL : ccodecs_bytes_start(&decoder->gain_map_description);
+}
+
 static void free_metadata(ccodecs_decoder *decoder) {
+  ccodecs_bytes_free(&decoder->gain_map_file, decoder->budget);
+  ccodecs_bytes_free(&decoder->gain_map_description, decoder->budget);
   ccodecs_bytes_free(&decoder->exif, decoder->budget);
   ccodecs_bytes_free(&decoder->xmp, decoder->budget);
   ccodecs_bytes_free(&decoder->iptc, decoder->budget);

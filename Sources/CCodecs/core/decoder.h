@@ -47,6 +47,9 @@ struct ccodecs_decoder {
   ccodecs_bytes exif;    ///< As stored, like `xmp` and `iptc`; only if limits.keeps_metadata, and until start.
   ccodecs_bytes xmp;
   ccodecs_bytes iptc;
+  ccodecs_gain_map gain_map;   ///< Without its bytes; only if limits.keeps_gain_map.
+  ccodecs_bytes gain_map_file; ///< Like `gain_map_description`, kept until start.
+  ccodecs_bytes gain_map_description;
   ccodecs_bytes artist;    ///< At most CCODECS_MAX_COPYRIGHT_TEXT bytes, without a terminating zero.
   ccodecs_bytes copyright; ///< Like `artist`.
   bool tolerates_truncation;

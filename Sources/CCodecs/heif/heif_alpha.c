@@ -5,6 +5,7 @@
 
 #include "heif_alpha.h"
 #include "heif_boxes.h"
+#include "heif_property.h"
 
 enum {
   MAX_LISTED = 64,
@@ -102,17 +103,10 @@ static bool find_list(const alpha_reader *r, uint64_t wanted, property_list *lis
 
 /// Returns whether an item is marked as alpha, by the name of MPEG-B or of HEVC.
 static bool is_alpha(const alpha_reader *r, const property_list *list) {
-  static const char names[2][45] = {"urn:mpeg:mpegB:cicp:systems:auxiliary:alpha", "urn:mpeg:hevc:2015:auxid:1"};
   for (uint32_t i = 0; i < list->count; i++) {
     heif_span body;
-    if (box_type_of(r, list->entries[i], &body) != HEIF_TYPE('a', 'u', 'x', 'C')) {
-      continue;
-    }
-    for (int n = 0; n < 2; n++) {
-      const size_t length = strlen(names[n]) + 1;
-      if (body.count >= 4 + length && memcmp(body.bytes + 4, names[n], length) == 0) {
-        return true;
-      }
+    if (box_type_of(r, list->entries[i], &body) == HEIF_TYPE('a', 'u', 'x', 'C') && heif_is_alpha(body)) {
+      return true;
     }
   }
   return false;

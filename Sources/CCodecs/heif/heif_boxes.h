@@ -12,6 +12,9 @@
 /// A four-character type as a number.
 #define HEIF_TYPE(a, b, c, d) ((uint32_t)(a) << 24 | (uint32_t)(b) << 16 | (uint32_t)(c) << 8 | (uint32_t)(d))
 
+/// The first letter of the type of a reference that libheif must not follow, as in `xuxl` for `auxl`.
+#define HEIF_CONCEALED 'x'
+
 typedef struct heif_span {
   const uint8_t *bytes; ///< NULL if it does not exist.
   size_t count;

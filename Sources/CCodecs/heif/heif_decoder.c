@@ -12,6 +12,7 @@
 #include "heif_av1.h"
 #include "heif_boxes.h"
 #include "heif_format.h"
+#include "heif_gain_map.h"
 #include "heif_graph.h"
 #include "heif_samples.h"
 
@@ -36,6 +37,7 @@ typedef struct heif_decoder {
   struct heif_image *image; ///< The whole image, if it has no separate tiles.
   heif_planes planes;       ///< Of `image`.
   heif_samples samples;
+  bool is_gray; ///< Rows have one channel.
   ccodecs_heif_graph graph;
   heif_view view;
   uint32_t tile_width; ///< Of separate tiles; 0 without them.
@@ -117,17 +119,38 @@ static bool keep_block(heif_decoder *d, heif_item_id item, ccodecs_bytes *kept, 
 
 /// Keeps EXIF, whose TIFF block begins at an offset behind the four bytes that state it. Returns false if the budget is
 /// exhausted.
-static bool keep_exif(heif_decoder *d, heif_item_id item) {
+static bool keep_exif(heif_decoder *d, const ccodecs_bytes *whole) {
   enum { OFFSET_BYTES = 4 };
-  ccodecs_bytes whole = {0};
-  bool has_room = keep_block(d, item, &whole, 0);
-  if (has_room && whole.count > OFFSET_BYTES) {
-    const uint8_t *bytes = ccodecs_bytes_start(&whole);
-    const uint64_t first = OFFSET_BYTES + (uint64_t)ccodecs_be32(bytes);
-    has_room = first >= whole.count ||
-               ccodecs_decoder_keep_block(&d->base, &d->base.exif, bytes + first, whole.count - (size_t)first);
+  if (whole->count <= OFFSET_BYTES) {
+    return true;
   }
+  const uint8_t *bytes = ccodecs_bytes_start(whole);
+  const uint64_t first = OFFSET_BYTES + (uint64_t)ccodecs_be32(bytes);
+  return first >= whole->count ||
+         ccodecs_decoder_keep_block(&d->base, &d->base.exif, bytes + first, whole->count - (size_t)first);
+}
+
+static bool keep_exif_item(heif_decoder *d, heif_item_id item) {
+  ccodecs_bytes whole = {0};
+  const bool has_room = keep_block(d, item, &whole, 0) && keep_exif(d, &whole);
   ccodecs_bytes_free(&whole, d->base.budget);
+  return has_room;
+}
+
+/// Keeps EXIF and XMP that libheif does not return. Returns false if the budget is exhausted.
+static bool keep_shared_metadata(heif_decoder *d) {
+  const heif_span file = {ccodecs_bytes_start(&d->file), d->file.count};
+  bool has_room = true;
+  for (int exif = 0; exif < 2 && has_room; exif++) {
+    ccodecs_bytes block = {0};
+    has_room = heif_shared_metadata_read(file, exif == 1, d->base.budget, &block);
+    if (has_room && exif == 1) {
+      has_room = keep_exif(d, &block);
+    } else if (has_room && block.count > 0) {
+      has_room = ccodecs_decoder_keep_block(&d->base, &d->base.xmp, ccodecs_bytes_start(&block), block.count);
+    }
+    ccodecs_bytes_free(&block, d->base.budget);
+  }
   return has_room;
 }
 
@@ -143,12 +166,12 @@ static bool read_metadata(heif_decoder *d) {
     const char *kind = heif_image_handle_get_metadata_type(d->handle, items[i]);
     const char *content = heif_image_handle_get_metadata_content_type(d->handle, items[i]);
     if (kind != NULL && strcmp(kind, "Exif") == 0) {
-      has_room = keep_exif(d, items[i]);
+      has_room = keep_exif_item(d, items[i]);
     } else if (content != NULL && strcmp(content, "application/rdf+xml") == 0) {
       has_room = keep_block(d, items[i], &d->base.xmp, 0);
     }
   }
-  return has_room;
+  return has_room && (!d->base.limits.keeps_metadata || keep_shared_metadata(d));
 }
 
 /// Returns whether the file has content credentials: a box of C2PA at its top level.
@@ -205,6 +228,23 @@ static void find_tiles(heif_decoder *d, uint32_t width, uint32_t height) {
   d->tile_width = is_tiled ? d->tile_width : 0;
 }
 
+/// Keeps the gain map in a file of its own, unless it is cropped in another way than its image. Without room for it the
+/// file stays empty.
+static void keep_gain_map(heif_decoder *d, bool is_cropped) {
+  if (!d->base.limits.keeps_gain_map) {
+    return;
+  }
+  heif_gain_map map;
+  const heif_span file = {ccodecs_bytes_start(&d->file), d->file.count};
+  const bool has_room = heif_gain_map_read(file, d->base.budget, &map);
+  if (!has_room || map.is_cropped != is_cropped) {
+    ccodecs_bytes_free(&map.file, d->base.budget);
+  }
+  d->base.gain_map = (ccodecs_gain_map){.kind = map.kind, .width = map.width, .height = map.height};
+  d->base.gain_map_file = map.file;
+  d->base.gain_map_description = map.description;
+}
+
 /// Checks the largest frame that is decoded at a time against the limit.
 static ccodecs_status check_frame(heif_decoder *d, uint64_t own_pixels) {
   d->coded_pixels = d->coded_pixels < own_pixels ? own_pixels : d->coded_pixels;
@@ -233,7 +273,8 @@ static ccodecs_status describe(heif_decoder *d) {
   header->bit_depth = depth > 0 && depth <= 16 ? (uint8_t)depth : 8;
   header->is_16bit = header->bit_depth > 8;
   header->has_alpha = heif_image_handle_has_alpha_channel(d->handle) != 0;
-  header->color_space = CCODECS_COLOR_RGB;
+  d->is_gray = d->base.limits.is_gain_map && graph->is_monochrome && !header->has_alpha && !graph->is_composed;
+  header->color_space = d->is_gray ? CCODECS_COLOR_GRAY : CCODECS_COLOR_RGB;
   find_tiles(d, (uint32_t)width, (uint32_t)height);
   const bool is_tiled = d->tile_width > 0;
   header->buffers_bitmap = !is_tiled;
@@ -249,13 +290,16 @@ static ccodecs_status describe(heif_decoder *d) {
   header->frame_count = is_sequence ? 0 : images > 0 ? (uint32_t)images : 1;
   header->warnings |= images > 1 || is_sequence ? CCODECS_WARNING_FIRST_FRAME : 0;
   d->samples = (heif_samples){
-      .channels = header->has_alpha ? 4 : 3,
+      .channels = d->is_gray          ? 1
+                  : header->has_alpha ? 4
+                                      : 3,
       .is_16bit = header->is_16bit,
       .is_premultiplied = header->has_alpha && heif_image_handle_is_premultiplied_alpha(d->handle) != 0,
       // libheif expands the range of images with chroma, but not that of gray ones.
       .is_limited_gray = graph->is_monochrome && graph->color.is_known && !graph->color.has_full_range,
   };
   header->has_credentials = d->base.limits.keeps_metadata && has_credentials(d);
+  keep_gain_map(d, d->view.width != (uint32_t)width || d->view.height != (uint32_t)height);
   return read_metadata(d) ? read_profile(d) : CCODECS_NO_MEMORY;
 }
 
@@ -335,17 +379,22 @@ static ccodecs_status read_header(ccodecs_decoder *base, ccodecs_input *input) {
 /// Returns the bytes per pixel that libheif and the codec allocate at a time: the codec's frames, and planes before and
 /// after conversion. Measured peaks, at 4:2:0, 4:2:2 and 4:4:4: HEVC 6.3, -, 7.3, with ten bits 9.1, 10.2, 13.3; with
 /// alpha at 4:2:0 7.7. AV1 on one thread 4.5, 5.0, 6.6, with ten bits 9.0, 10.0, 12.7; by libheif on several threads
-/// 7.2, 9.4, 13.3, with ten bits 13.4, 17.4, 25.4. Alpha is decoded while three planes of samples are kept. Composed
-/// images also need canvases.
+/// 7.2, 9.4, 13.3, with ten bits 13.4, 17.4, 25.4. Gray alone 3.6. Alpha is decoded while three planes of samples are
+/// kept. Composed images also need canvases.
 static uint64_t bytes_per_pixel(const heif_decoder *d) {
   static const uint8_t hevc[2][2][3] = {{{7, 8, 8}, {10, 10, 10}}, {{11, 11, 14}, {18, 20, 20}}}; // [16-bit][alpha]
 #ifdef CCODECS_DAV1D
   static const uint8_t av1[2][2][3] = {{{5, 6, 7}, {7, 8, 10}}, {{10, 11, 14}, {13, 15, 19}}};
+  static const uint8_t gray[2] = {4, 8};
 #else
   static const uint8_t av1[2][2][3] = {{{8, 10, 15}, {13, 15, 15}}, {{14, 18, 26}, {20, 32, 32}}};
+  static const uint8_t gray[2] = {8, 14};
 #endif
   const bool has_alpha = d->samples.channels == 4;
   const bool is_16bit = d->base.header.is_16bit;
+  if (d->is_gray) {
+    return is_16bit ? gray[1] : gray[0];
+  }
   if (d->graph.is_composed) {
     return (uint64_t)d->samples.channels * (is_16bit ? 12 : 6);
   }
@@ -397,12 +446,14 @@ static ccodecs_status decode(
     heif_decoder *d, const struct heif_image_handle *handle, uint32_t width, uint32_t height, struct heif_image **image,
     heif_planes *planes) {
   ccodecs_quiet_begin();
-  const struct heif_error error = heif_decode_image(handle, image, heif_colorspace_RGB, heif_chroma_444, NULL);
+  const struct heif_error error = heif_decode_image(
+      handle, image, d->is_gray ? heif_colorspace_monochrome : heif_colorspace_RGB,
+      d->is_gray ? heif_chroma_monochrome : heif_chroma_444, NULL);
   ccodecs_quiet_end();
   if (is_error(error)) {
     return fail(d, error);
   }
-  return heif_planes_open(*image, width, height, planes) ? CCODECS_OK : fail_size(d);
+  return heif_planes_open(*image, d->is_gray, width, height, planes) ? CCODECS_OK : fail_size(d);
 }
 
 /// Fills the next band from the whole image.
@@ -414,8 +465,9 @@ static ccodecs_status read_image_band(heif_decoder *d) {
     if (status != CCODECS_OK) {
       return status;
     }
-    if (heif_image_get_width(d->image, heif_channel_R) != (int)width ||
-        heif_image_get_height(d->image, heif_channel_R) != (int)height) {
+    const enum heif_channel channel = d->is_gray ? heif_channel_Y : heif_channel_R;
+    if (heif_image_get_width(d->image, channel) != (int)width ||
+        heif_image_get_height(d->image, channel) != (int)height) {
       return fail_size(d);
     }
   }

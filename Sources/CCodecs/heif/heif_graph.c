@@ -204,6 +204,9 @@ static bool associate(heif_reader *r, heif_item *i, const heif_property *p) {
     i->is_monochrome = p->is_monochrome;
     i->configuration_bytes = larger(i->configuration_bytes, p->byte_count);
     break;
+  case HEIF_TYPE('a', 'u', 'x', 'C'):
+    i->is_alpha |= p->is_alpha;
+    break;
   case HEIF_TYPE('c', 'o', 'l', 'r'):
     i->color = p->color.is_known ? p->color : i->color;
     break;
@@ -386,6 +389,14 @@ static bool keep_tiles(heif_reader *r, heif_span list, uint32_t number_bytes) {
   return r->graph.tiles != NULL;
 }
 
+/// Changes a reference from an item to several others to a type that libheif ignores, as libheif 1.15 refuses a file
+/// with one. Cameras write gain maps and EXIF that are those of an image and of its tone-mapped form.
+static void conceal(heif_reader *r, heif_box box) {
+  enum { TYPE_BYTES = 4 };
+  const uint8_t *type = box.body.bytes - TYPE_BYTES;
+  r->file[type - r->file] = HEIF_CONCEALED;
+}
+
 /// Reads one kind of reference from one item to others.
 static bool read_reference(heif_reader *r, heif_box box, uint32_t number_bytes, uint32_t *total) {
   size_t at = 0;
@@ -400,6 +411,13 @@ static bool read_reference(heif_reader *r, heif_box box, uint32_t number_bytes, 
     return exceeds(r, "references", (ccodecs_excess){"max_references", MAX_REFERENCES, *total});
   }
   const heif_item *from = heif_find_item(r, identifier);
+  if (box.type == HEIF_TYPE('c', 'd', 's', 'c') && count > 1) {
+    conceal(r, box);
+  } else if (from != NULL && box.type == HEIF_TYPE('a', 'u', 'x', 'l') && count > 1 && !from->is_alpha) {
+    conceal(r, box);
+    *from->flags |= 1; // hidden, as it is no image of its own
+    return true;
+  }
   const bool is_list_of_tiles = from != NULL && from->identifier == r->boxes.primary && r->graph.grid.rows > 0 &&
                                 box.type == HEIF_TYPE('d', 'i', 'm', 'g') && r->graph.tiles == NULL;
   if (is_list_of_tiles && !keep_tiles(r, (heif_span){box.body.bytes + at, box.body.count - at}, number_bytes)) {

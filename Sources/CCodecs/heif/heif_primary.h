@@ -19,6 +19,7 @@ typedef struct heif_item {
   heif_color color; ///< According to its `nclx` property.
   bool is_monochrome;
   bool has_part_outside;
+  bool is_alpha;
   bool has_data;
   bool is_tile;   ///< Of the primary image.
   uint8_t *flags; ///< Of its entry in the list of items.

@@ -15,6 +15,17 @@ static heif_color read_color(heif_span body) {
   };
 }
 
+bool heif_is_alpha(heif_span body) {
+  static const char names[2][45] = {"urn:mpeg:mpegB:cicp:systems:auxiliary:alpha", "urn:mpeg:hevc:2015:auxid:1"};
+  for (int n = 0; n < 2; n++) {
+    const size_t length = strlen(names[n]) + 1;
+    if (body.count >= 4 + length && memcmp(body.bytes + 4, names[n], length) == 0) {
+      return true;
+    }
+  }
+  return false;
+}
+
 heif_property heif_property_read(heif_box box) {
   static const heif_chroma_share hevc_chroma[4] = {
       HEIF_CHROMA_QUARTER, HEIF_CHROMA_QUARTER, HEIF_CHROMA_HALF, HEIF_CHROMA_FULL};
@@ -37,6 +48,9 @@ heif_property heif_property_read(heif_box box) {
     if (box.body.count > 4) {
       ccodecs_heif_read_av1(bytes + 4, box.body.count - 4, &p.frames);
     }
+    break;
+  case HEIF_TYPE('a', 'u', 'x', 'C'):
+    p.is_alpha = heif_is_alpha(box.body);
     break;
   case HEIF_TYPE('c', 'o', 'l', 'r'):
     p.color = read_color(box.body);

@@ -14,6 +14,7 @@ typedef struct heif_property {
   bool is_monochrome;
   heif_chroma_share chroma; ///< According to a codec configuration.
   heif_color color;         ///< According to `nclx`.
+  bool is_alpha;            ///< `auxC` of an alpha.
   bool is_transform;
   heif_transform transform;
 } heif_property;
@@ -22,6 +23,9 @@ typedef struct heif_property_list {
   const heif_property *properties;
   uint32_t count;
 } heif_property_list;
+
+/// Returns whether the body of an `auxC` box is that of an alpha, by the name of MPEG-B or of HEVC.
+bool heif_is_alpha(heif_span body);
 
 /// Reads a property from its box.
 heif_property heif_property_read(heif_box box);

@@ -7,10 +7,13 @@
 
 #include "../memory/bytes.h"
 
-bool heif_planes_open(const struct heif_image *image, uint32_t width, uint32_t height, heif_planes *planes) {
-  static const enum heif_channel channels[4] = {heif_channel_R, heif_channel_G, heif_channel_B, heif_channel_Alpha};
+bool heif_planes_open(
+    const struct heif_image *image, bool is_gray, uint32_t width, uint32_t height, heif_planes *planes) {
+  static const enum heif_channel colors[4] = {heif_channel_R, heif_channel_G, heif_channel_B, heif_channel_Alpha};
+  static const enum heif_channel gray[1] = {heif_channel_Y};
+  const enum heif_channel *channels = is_gray ? gray : colors;
   *planes = (heif_planes){0};
-  for (int i = 0; i < 4; i++) {
+  for (int i = 0; i < (is_gray ? 1 : 4); i++) {
     const int bits = heif_image_get_bits_per_pixel_range(image, channels[i]);
     int stride = 0;
     const uint8_t *bytes = heif_image_get_plane_readonly(image, channels[i], &stride);
@@ -110,7 +113,9 @@ void heif_planes_put(
     }
     is_plain = is_plain && rows[i] != NULL && planes->largest[i] == 255;
   }
-  if (is_plain) {
+  if (is_plain && s->channels == 1) {
+    memcpy(out, rows[0], count);
+  } else if (is_plain) {
     put_bytes(rows, s->channels, count, out);
   }
   for (uint32_t i = 0; i < s->channels && !is_plain; i++) {

@@ -250,6 +250,10 @@ struct ccodecs_limits {
   /// Not a limit: keep EXIF, XMP and IPTC for ccodecs_decoder_metadata. A WebP with XMP, which follows the image, and
   /// an animated WebP are then buffered.
   bool keeps_metadata;
+  /// Not a limit: keep the gain map of an HEIC or AVIF file for ccodecs_decoder_gain_map.
+  bool keeps_gain_map;
+  /// Not a limit: the image is a gain map. Rows of an HEIC or AVIF without chroma are then gray.
+  bool is_gain_map;
 };
 
 /// The memory in bytes that an image may use before large blocks are spooled to limits.spill_directory.
@@ -455,6 +459,28 @@ size_t ccodecs_decoder_trailing_metadata(const ccodecs_decoder *decoder, uint8_t
 /// ones are left out. The bytes belong to the decoder and are valid until start. Legal after read_header. Sources are
 /// JPEG, PNG (before the image data), WebP, AVIF and HEIC, and EXIF of PSD.
 void ccodecs_decoder_metadata(const ccodecs_decoder *decoder, ccodecs_metadata *metadata);
+
+/// The way in which a gain map is described.
+typedef enum ccodecs_gain_map_kind {
+  CCODECS_GAIN_MAP_NONE = 0,  ///< There is no gain map.
+  CCODECS_GAIN_MAP_ISO = 1,   ///< As ISO 21496-1 specifies.
+  CCODECS_GAIN_MAP_APPLE = 2, ///< In XMP of the map, and in the camera's note of its image.
+} ccodecs_gain_map_kind;
+
+/// The HDR gain map of an HEIC or AVIF file.
+typedef struct ccodecs_gain_map {
+  ccodecs_gain_map_kind kind;
+  uint32_t width;             ///< As stored, in pixels; nothing is decoded yet.
+  uint32_t height;            ///< As stored, in pixels.
+  const uint8_t *file;        ///< An HEIC or AVIF file that contains the map alone, in the orientation of its image.
+  size_t file_count;          ///< Size of `file` in bytes; 0 if the map is damaged, or too large for the budget.
+  const uint8_t *description; ///< The metadata of ISO 21496-1 (annex C, from the versions on), or an XMP packet.
+  size_t description_count;   ///< Size of `description` in bytes, at most 64 KiB; 0 without one.
+} ccodecs_gain_map;
+
+/// Sets *map to the gain map of the image, if limits.keeps_gain_map. The bytes belong to the decoder and are valid
+/// until start. Legal after read_header.
+void ccodecs_decoder_gain_map(const ccodecs_decoder *decoder, ccodecs_gain_map *map);
 
 /// Returns the scales that start accepts: bit N-1 set means N/8. Legal after read_header.
 uint8_t ccodecs_decoder_scales(const ccodecs_decoder *decoder);

@@ -315,7 +315,7 @@ void cpixels_color_row(
     const cpixels_color_program *program, uint32_t y, uint32_t channels, const uint8_t *source, uint8_t *destination,
     cpixels_isa isa);
 
-/// Replaces each level, except alpha, by its entry in the table. `channels` is 3 or 4. `source` may equal
+/// Replaces each level, except alpha, by its entry in the table. `channels` is 1, 3 or 4. `source` may equal
 /// `destination`.
 void cpixels_map_levels(
     const uint8_t table[256], uint32_t channels, const uint8_t *source, uint8_t *destination, size_t pixel_count,

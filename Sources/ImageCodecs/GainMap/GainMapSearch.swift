@@ -10,6 +10,9 @@ package struct GainMapSearch: Sendable {
     package var offset: UInt64
     /// Its size in bytes.
     package var byteCount: UInt64
+
+    /// Creates a place.
+    package init(offset: UInt64, byteCount: UInt64) { (self.offset, self.byteCount) = (offset, byteCount) }
   }
 
   /// The maximum number of images that are considered.
@@ -19,8 +22,8 @@ package struct GainMapSearch: Sendable {
 
   package init() {}
 
-  /// The number of bytes that the search stores.
-  package var byteCount: Int { segments.byteCount }
+  /// The maximum number of bytes that the search stores.
+  package static var maxByteCount: Int { JPEGSegments.maxByteCount }
 
   /// Reads the next bytes of the file.
   package mutating func push(_ bytes: RawSpan) { segments.push(bytes) }
@@ -44,6 +47,15 @@ package struct GainMapSearch: Sendable {
     let versionByteCount = 4
     let segment = segments.segments.first { $0.kind == .iso }
     return segment.flatMap { $0.body.count == $0.kind.name.count + versionByteCount ? $0.bytes : nil } ?? []
+  }
+
+  /// Whether the header of the file has ended.
+  var isDone: Bool { segments.isDone }
+
+  /// The EXIF block of the image, from its byte order on; empty without one.
+  var exif: [UInt8] {
+    let segment = segments.segments.first { $0.kind == .exif }
+    return segment.map { Array($0.body.dropFirst($0.kind.name.count + 1)) } ?? []
   }
 
   /// Whether the file itself declares that it has a gain map.
@@ -73,33 +85,70 @@ package struct GainMapMetadata: Sendable {
 
   package init() {}
 
-  /// The number of bytes that are stored.
-  package var byteCount: Int { found.byteCount }
+  /// Creates a description for a map that is no JPEG.
+  /// - Parameters:
+  ///   - iso: The metadata of ISO 21496-1, from the versions on.
+  ///   - properties: Attributes of XMP in the namespace of Adobe; empty without XMP.
+  package init(iso: [UInt8], properties: String) {
+    let description =
+      "<rdf:Description rdf:about=\"\" xmlns:hdrgm=\"\(Self.adobeNamespace)\" hdrgm:Version=\"1.0\" \(properties)/>"
+    let xmp = XMPEditor.opening + Array(description.utf8) + XMPEditor.closing
+    let segments = (properties.isEmpty ? [] : Self.bytes(of: .xmp, xmp)) + Self.bytes(of: .iso, iso)
+    ([0xFF, 0xD8] + segments).withRawSpan { push($0) }
+  }
 
   /// Reads the next bytes of the map.
   package mutating func push(_ bytes: RawSpan) { found.push(bytes) }
 
-  /// The segments that a result contains as they are; XMP only if it describes a gain map.
-  package var segments: [UInt8] {
-    let kept = found.segments.filter { segment in
+  /// The segments that a result contains as they are; of XMP only what describes a gain map.
+  package var segments: [UInt8] { kept.flatMap(\.bytes) }
+
+  private var kept: [JPEGSegments.Segment] {
+    found.segments.compactMap { segment in
       switch segment.kind {
-      case .xmp: [Self.adobeNamespace, Self.appleNamespace].contains { segment.bytes.contains(text: $0) }
-      case .exif, .iso, .multiPicture, .profile: true
+      case .xmp: Self.cleaned(segment)
+      case .exif, .iso, .multiPicture, .profile: segment
       }
     }
-    return kept.flatMap(\.bytes)
   }
+
+  /// Returns a segment of XMP with the properties of gain maps alone; `nil` if it has none.
+  private static func cleaned(_ segment: JPEGSegments.Segment) -> JPEGSegments.Segment? {
+    guard let packet = GainMapXMP.cleaned(Array(segment.body.dropFirst(segment.kind.name.count))),
+      [adobeNamespace, appleNamespace].contains(where: { packet.contains(text: $0) })
+    else { return nil }
+    var cleaned = segment
+    cleaned.bytes = bytes(of: segment.kind, packet)
+    return cleaned
+  }
+
+  /// Returns a segment, from its marker on; one that is cleaned is not larger than it was.
+  private static func bytes(of kind: JPEGSegments.Kind, _ body: [UInt8]) -> [UInt8] {
+    let length = 2 + kind.name.count + body.count
+    return [0xFF, kind.marker, UInt8(length >> 8 & 0xFF), UInt8(length & 0xFF)] + kind.name + body
+  }
+
+  /// Whether the header of the map has ended.
+  var isDone: Bool { found.isDone }
+
+  /// The metadata of ISO 21496-1, from the versions on; `nil` without any.
+  package var iso: [UInt8]? {
+    found.segments.first { $0.kind == .iso }.map { Array($0.body.dropFirst($0.kind.name.count)) }
+  }
+
+  /// The XMP of the map, with what precedes each packet.
+  package var xmpBytes: [UInt8] { xmp.flatMap(\.bytes) }
 
   /// Whether the image is described as a gain map.
   package var isGainMap: Bool { hasISO || isAdobe || xmp.contains { $0.bytes.contains(text: Self.appleNamespace) } }
 
   /// Whether it is described as ISO 21496-1 specifies.
-  package var hasISO: Bool { found.segments.contains { $0.kind == .iso } }
+  package var hasISO: Bool { iso != nil }
 
   /// Whether it is described in XMP as Adobe and Ultra HDR specify, which needs a directory in the image itself.
   package var isAdobe: Bool { xmp.contains { $0.bytes.contains(text: Self.adobeNamespace) } }
 
-  private var xmp: [JPEGSegments.Segment] { found.segments.filter { $0.kind == .xmp } }
+  private var xmp: [JPEGSegments.Segment] { kept.filter { $0.kind == .xmp } }
 }
 
 extension [UInt8] {

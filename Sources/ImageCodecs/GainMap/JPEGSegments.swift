@@ -60,6 +60,9 @@ struct JPEGSegments {
   /// The position of the first segment that is neither APP0 nor APP1; `nil` until it is reached.
   private(set) var metadataEnd: UInt64?
 
+  /// Whether the application segments have ended.
+  var isDone: Bool { step == .done }
+
   /// - `wanted`: the segments to collect.
   init(_ wanted: Set<Kind>) { self.wanted = wanted }
 

@@ -40,6 +40,9 @@ package struct FilterChain: Sendable, Hashable {
     self.passes = passes + run.takePass()
   }
 
+  /// Creates a chain that replaces each of 256 levels of each channel, also of gray.
+  init(levels: [UInt8]) { passes = [.levels(table: levels, filters: [])] }
+
   /// Whether the chain leaves every image unchanged.
   package var isEmpty: Bool { passes.isEmpty }
 

@@ -1,7 +1,7 @@
 internal import ImageCodecs
 
 /// The reason why a result lacks the gain map of its image although it was to be kept.
-package enum GainMapObstacle: String, Sendable, Hashable {
+package enum GainMapObstacle: String, Error, Hashable {
   /// The result is not JPEG, or its rows decide.
   case format
   /// Filters change the image, and a map does not follow them.
@@ -18,6 +18,8 @@ package enum GainMapObstacle: String, Sendable, Hashable {
   case memory
   /// The map is damaged or incomplete.
   case damage
+  /// The file does not state how much the map brightens.
+  case headroom
 
   /// Returns the obstacle that is known before the map is read; `nil` without one.
   init?(_ configuration: ProcessingConfiguration, plan: Plan) {
@@ -45,6 +47,7 @@ package enum GainMapObstacle: String, Sendable, Hashable {
     case .metadata: "the XMP that is kept leaves no room for the directory of the map"
     case .memory: "it needs more than image_memory_limit"
     case .damage: "it is damaged or incomplete"
+    case .headroom: "its file does not state a headroom that it can have"
     }
   }
 

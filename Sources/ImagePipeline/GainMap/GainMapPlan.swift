@@ -2,8 +2,10 @@ internal import ImageCodecs
 
 /// How a rendition keeps the gain map of its image.
 struct GainMapPlan: Sendable, Hashable {
-  /// The images in the file that may be the map.
+  /// The images behind the image that may be the map.
   let places: [GainMapSearch.Place]
+  /// The map, if it is not behind the image; `nil` if it is.
+  let stored: DescribedGainMap?
   /// The segment with which the image declares a map of ISO 21496-1; empty without one.
   let marker: [UInt8]
   /// Whether the image declares that it has a map.
@@ -15,9 +17,13 @@ struct GainMapPlan: Sendable, Hashable {
   /// The bytes that the image may charge while the map is decoded, without the compressed map.
   var workingSetByteCount: UInt64 = 0
 
-  init(_ search: GainMapSearch, places: [GainMapSearch.Place], _ configuration: ProcessingConfiguration) {
-    self.places = places
-    (marker, isDeclared) = (search.marker, search.isDeclared)
+  init(_ source: GainMapSource, _ configuration: ProcessingConfiguration) {
+    isDeclared = source.isDeclared
+    switch source {
+    case .listed(let search, let places): (self.places, marker, stored) = (places, search.marker, nil)
+    case .stored(let map): (places, marker, stored) = ([], [], map)
+    case .unusable: (places, marker, stored) = ([], [], nil)
+    }
     maxByteCount = configuration.maxBytes
     self.configuration = ProcessingConfiguration(
       compressionQuality: configuration.compressionQuality, preferredFormat: .jpeg,
@@ -40,20 +46,19 @@ extension ImageReader {
 
   /// Adds the gain map of the image to the renditions that keep it, and warnings to those that cannot.
   /// - `decodingByteCount`: the working set of the image if it is decoded.
-  mutating func planGainMap(
-    _ image: inout ImagePlan, _ configurations: [ProcessingConfiguration], decodingByteCount: UInt64
+  func planGainMap(
+    _ source: GainMapSource, _ image: inout ImagePlan, _ configurations: [ProcessingConfiguration],
+    decodingByteCount: UInt64
   ) throws(PipelineError) {
-    guard let search = gainMaps else { return }
-    let places = search.places.filter { $0.offset >= position }
-    guard !places.isEmpty else { return }
     var (imageByteCount, mapByteCount, headByteCount) = (UInt64(0), UInt64(0), UInt64(0))
     for index in image.renditions.indices {
       guard configurations[index].gainMap == .keep, case .success(var plan) = image.renditions[index] else { continue }
-      if let obstacle = GainMapObstacle(configurations[index], plan: plan) {
-        if search.isDeclared { plan.warnings.append(.removedGainMap(because: obstacle)) }
+      if let obstacle = GainMapObstacle(configurations[index], plan: plan) ?? source.obstacle {
+        if source.isDeclared { plan.warnings.append(.removedGainMap(because: obstacle)) }
       } else {
-        plan.gainMap = GainMapPlan(search, places: places, configurations[index])
-        let spooled = try plan.spooledByteCounts(before: places[0], spill: limits.spill)
+        let gainMap = GainMapPlan(source, configurations[index])
+        plan.gainMap = gainMap
+        let spooled = try plan.spooledByteCounts(before: gainMap.places.first, spill: limits.spill)
         imageByteCount += spooled.image
         mapByteCount += spooled.map
         headByteCount += UInt64(GainMapRoute.headByteCount)
@@ -62,8 +67,9 @@ extension ImageReader {
     }
     guard mapByteCount > 0 else { return }
     let spooledByteCount =
-      imageByteCount + mapByteCount + headByteCount + UInt64(search.byteCount + GainMapMetadata.maxByteCount)
-    let map = decodingByteCount * Self.mapShare.numerator / Self.mapShare.denominator + Self.mapShare.byteCount
+      imageByteCount + mapByteCount + headByteCount + UInt64(source.byteCount + GainMapMetadata.maxByteCount)
+    var map = decodingByteCount * Self.mapShare.numerator / Self.mapShare.denominator + Self.mapShare.byteCount
+    if case .stored(let stored) = source { map = max(map, stored.decodingByteCount) }
     let needed = image.workingSetByteCount + spooledByteCount
     let wanted = max(image.workingSetByteCount, map) + spooledByteCount
     let fits = needed <= UInt64(limits.memory)
@@ -74,23 +80,23 @@ extension ImageReader {
         plan.gainMap?.workingSetByteCount = image.workingSetByteCount - mapByteCount - headByteCount
       } else {
         plan.gainMap = nil
-        if search.isDeclared { plan.warnings.append(.removedGainMap(because: .memory)) }
+        if source.isDeclared { plan.warnings.append(.removedGainMap(because: .memory)) }
       }
       image.renditions[index] = .success(plan)
     }
-    if fits { try withCodecErrors { () throws(CodecError) in try budget.charge(search.byteCount) } }
+    if fits { try withCodecErrors { () throws(CodecError) in try budget.charge(source.byteCount) } }
   }
 }
 
 extension Plan {
   /// Returns upper bounds of the bytes that the compressed image and map charge while they wait for each other.
   fileprivate func spooledByteCounts(
-    before place: GainMapSearch.Place, spill: SpillDirectory?
+    before place: GainMapSearch.Place?, spill: SpillDirectory?
   ) throws(PipelineError) -> (image: UInt64, map: UInt64) {
     let encoder = encoder
     let encoded = try withCodecErrors { () throws(CodecError) in try encoder.maxByteCount() }
-    let copied = place.offset + UInt64(encoder.metadata.maxStoredByteCount) + 64
-    let image = passthrough == .copied ? copied : encoded
+    let copied = place.map { $0.offset + UInt64(encoder.metadata.maxStoredByteCount) + 64 }
+    let image = passthrough == .copied ? copied ?? encoded : encoded
     return (
       SpooledBytes.estimatedByteCount(image, spill: spill), SpooledBytes.estimatedByteCount(encoded, spill: spill)
     )

@@ -13,6 +13,8 @@ struct GainMapWork: ~Copyable {
   /// The position behind the image in the file that is read.
   private var end: UInt64 = 0
   private var places: [GainMapSearch.Place]
+  /// The map of an HEIC or AVIF file, which is not read from the file.
+  private let stored: DescribedGainMap?
   private let isDeclared: Bool
   private let imageSize: PixelSize
   private var limits: ImageLimits
@@ -21,6 +23,7 @@ struct GainMapWork: ~Copyable {
   private let tracing: TraceTarget
   /// The description of the map in its header.
   private(set) var metadata = GainMapMetadata()
+  private var isMetadataCharged = false
   /// The reports of the map for each of the files; empty without a usable map.
   private(set) var reports: [ProcessingReport] = []
   /// The reason why there is no usable map; `nil` if there is one, or none at all.
@@ -29,7 +32,8 @@ struct GainMapWork: ~Copyable {
   init(
     _ files: [GainMapFile], limits: ImageLimits, budget: ImageBudget, cancellation: Cancellation, tracing: TraceTarget
   ) {
-    places = files.first?.gainMap.places ?? []
+    stored = files.first?.gainMap.stored
+    places = stored.map { [.init(offset: 0, byteCount: UInt64($0.file.count))] } ?? files.first?.gainMap.places ?? []
     isDeclared = files.first?.gainMap.isDeclared ?? false
     imageSize = files.first?.plan.storedSize ?? PixelSize(width: 1, height: 1)
     self.limits = limits
@@ -40,7 +44,8 @@ struct GainMapWork: ~Copyable {
 
   /// Returns the number of bytes up to the next place of a map; `nil` without one.
   func distance(from position: UInt64) -> Int? {
-    places.first.map { $0.offset < position ? 0 : Int(clamping: $0.offset - position) }
+    guard stored == nil else { return nil }
+    return places.first.map { $0.offset < position ? 0 : Int(clamping: $0.offset - position) }
   }
 
   /// Ignores places before `position`.
@@ -56,6 +61,17 @@ struct GainMapWork: ~Copyable {
   /// - Returns: Whether the work has ended, and the number of consumed bytes.
   /// - Throws: An error that ends the whole image.
   mutating func advance(
+    _ bytes: RawSpan, at start: UInt64, isLast: Bool, _ files: [GainMapFile], after cpuTime: Duration
+  ) throws(PipelineError) -> (isEnded: Bool, consumedByteCount: Int) {
+    guard let stored else { return try read(bytes, at: start, isLast: isLast, files, after: cpuTime) }
+    let isEnded = try stored.file.withRawSpan { (file) throws(PipelineError) in
+      try read(file, at: 0, isLast: true, files, after: cpuTime).isEnded
+    }
+    return (isEnded, 0)
+  }
+
+  /// Reads the next bytes of the file with the map.
+  private mutating func read(
     _ bytes: RawSpan, at start: UInt64, isLast: Bool, _ files: [GainMapFile], after cpuTime: Duration
   ) throws(PipelineError) -> (isEnded: Bool, consumedByteCount: Int) {
     var taken = 0
@@ -114,9 +130,10 @@ struct GainMapWork: ~Copyable {
     let count = min(bytes.byteCount, Int(clamping: place.offset - position))
     if position + UInt64(count) == place.offset, count < bytes.byteCount || !isLast {
       places.removeFirst()
-      metadata = GainMapMetadata()
+      try chargeMetadata()
+      metadata = stored.map { GainMapMetadata(iso: $0.metadata, properties: $0.properties) } ?? GainMapMetadata()
       var reader = ImageReader(limits: limits, budget: budget)
-      reader.isGainMap = true
+      reader.gainMapFormats = stored == nil ? [.jpeg] : ImageFormat.storingGainMaps
       phase = .header(reader)
       end = place.offset + place.byteCount
     } else if isLast {
@@ -126,6 +143,13 @@ struct GainMapWork: ~Copyable {
       phase = .seeking
     }
     return count
+  }
+
+  /// Charges the description of the map before it is read, once for all places; that of a stored map is charged already.
+  private mutating func chargeMetadata() throws(PipelineError) {
+    guard !isMetadataCharged, stored == nil else { return }
+    try withCodecErrors { () throws(CodecError) in try budget.charge(GainMapMetadata.maxByteCount) }
+    isMetadataCharged = true
   }
 
   private mutating func readHeader(
@@ -142,7 +166,7 @@ struct GainMapWork: ~Copyable {
       return bytes.byteCount
     }
     let count = pushed.consumedByteCount
-    metadata.push(bytes.extracting(first: count))
+    if stored == nil { metadata.push(bytes.extracting(first: count)) }
     guard pushed.isComplete else {
       phase = .header(reader)
       return count
@@ -151,8 +175,6 @@ struct GainMapWork: ~Copyable {
       phase = .seeking
       return count
     }
-    let byteCount = metadata.byteCount
-    try withCodecErrors { () throws(CodecError) in try budget.charge(byteCount) }
     limits.maxCPUTime = limits.maxCPUTime.map { max(.zero, $0 - cpuTime) }
     let plan = try reader.gainMapPlan(files, imageSize: imageSize)
     phase = .working(try ImageRoute(reader, plan: plan, cancellation: cancellation, tracing: tracing))
@@ -187,8 +209,8 @@ extension ImageReader {
   fileprivate mutating func gainMapPlan(
     _ files: [GainMapFile], imageSize: PixelSize
   ) throws(PipelineError) -> ImagePlan {
-    guard var header, header.format == .jpeg, header.width <= imageSize.width, header.height <= imageSize.height else {
-      throw PipelineError(.unsupportedImage, "the gain map is no JPEG, or larger than its image")
+    guard var header, header.width <= imageSize.width, header.height <= imageSize.height else {
+      throw PipelineError(.unsupportedImage, "the gain map is larger than its image")
     }
     // Its samples are no colors.
     (header.profileByteCount, header.conversionByteCount, header.gamut) = (0, 0, .srgb)
@@ -199,7 +221,8 @@ extension ImageReader {
         stored.turned(by: orientation), image: imageSize.turned(by: orientation))
       return Result<PlanDraft, PipelineError>.success(
         PlanDraft(
-          file.gainMap.configuration, orientation: orientation, framing: framing, isPreview: false, isGainMap: true))
+          file.gainMap.configuration, orientation: orientation, framing: framing, isPreview: false, isGainMap: true,
+          levels: file.gainMap.stored?.levels))
     }
     var plan = try decodedPlan(header, drafts)
     if files.count == 1, case .success(var only) = plan.renditions[0] {

@@ -25,11 +25,13 @@ package struct ImageInfo: Sendable, Hashable {
   package var gamut: String
   /// The layout of a raw result; `nil` for other images.
   package var tensor: TensorInfo?
+  /// The gain map, if the image is inspected and has one.
+  package var gainMap: GainMapInfo?
 
   package init(
     format: String, size: PixelSize, orientation: Int, hasAlpha: Bool, bitDepth: Int, colorSpace: String,
     frameCount: Int, duration: Duration? = nil, playCount: Int? = nil, gamut: String = "srgb",
-    tensor: TensorInfo? = nil
+    tensor: TensorInfo? = nil, gainMap: GainMapInfo? = nil
   ) {
     self.format = format
     self.size = size
@@ -42,6 +44,7 @@ package struct ImageInfo: Sendable, Hashable {
     self.playCount = playCount
     self.gamut = gamut
     self.tensor = tensor
+    self.gainMap = gainMap
   }
 
   /// Whether the format is one of those above.
@@ -56,6 +59,7 @@ package struct ImageInfo: Sendable, Hashable {
     colorSpace = header.colorSpace.rawValue
     frameCount = header.frameCount
     gamut = header.gamut.name
+    (tensor, gainMap) = (nil, nil)
     let isAnimation = header.hasFrames && (header.frameCount > 1 || header.canBufferInput)
     (duration, playCount) = (nil, isAnimation ? header.playCount : nil)
   }
@@ -66,6 +70,7 @@ package struct ImageInfo: Sendable, Hashable {
       size = plan.outputSize
       orientation = Orientation.up.rawValue
       frameCount = plan.frames.isAnimation ? plan.input.frameCount : 1
+      gainMap = nil
       if plan.passthrough.recoding(plan.encoder) != nil { noteFormat(plan.encoder.format) }
       return
     }

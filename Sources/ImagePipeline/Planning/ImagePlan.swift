@@ -72,6 +72,8 @@ struct PlanDraft {
   let isPreview: Bool
   /// Whether the image is a gain map, of which gray stays gray also where it is padded.
   let isGainMap: Bool
+  /// The new value of each level of a gain map; `nil` if they stay.
+  let levels: [UInt8]?
   /// The size of the result compared with that which was requested; below 1 for previews.
   let overlayFactor: Double
   /// Warnings about what differs from the configuration.
@@ -83,13 +85,14 @@ struct PlanDraft {
 
   init(
     _ configuration: ProcessingConfiguration, orientation: Orientation, framing: Framing, isPreview: Bool,
-    isGainMap: Bool = false, overlayFactor: Double = 1, faces: [PixelRect]? = nil
+    isGainMap: Bool = false, levels: [UInt8]? = nil, overlayFactor: Double = 1, faces: [PixelRect]? = nil
   ) {
     self.configuration = configuration
     self.orientation = orientation
     self.framing = framing
     self.isPreview = isPreview
     self.isGainMap = isGainMap
+    self.levels = levels
     self.overlayFactor = overlayFactor
     self.faces = faces
   }

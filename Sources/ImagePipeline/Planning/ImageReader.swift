@@ -47,8 +47,12 @@ package struct ImageReader: ~Copyable {
   package var auxiliary = AuxiliaryImages()
   // The search for a gain map; `nil` if no result keeps one.
   var gainMaps: GainMapSearch?
-  /// Whether the image is a gain map, which is a JPEG.
-  var isGainMap = false
+  /// The formats that the image may have as a gain map; empty if it is none.
+  var gainMapFormats: [ImageFormat] = []
+  /// Whether plans describe the gain map of an HEIC or AVIF; must be set before the first bytes are pushed.
+  package var reportsGainMap = false
+  /// Whether the decoder keeps the gain map of its file.
+  private(set) var keepsStoredGainMap = false
   /// The number of bytes that were consumed.
   private(set) var position: UInt64 = 0
 
@@ -223,7 +227,10 @@ package struct ImageReader: ~Copyable {
       try choosePassthrough(&only, header, configurations[0], followingByteCount)
       plan = ImagePlan(only)
     }
-    if gainMaps != nil { try planGainMap(&plan, configurations, decodingByteCount: decodingByteCount) }
+    if let source = try gainMapSource() {
+      try planGainMap(source, &plan, configurations, decodingByteCount: decodingByteCount)
+    }
+    try describeGainMap(&plan)
     return try checked(plan)
   }
 
@@ -334,19 +341,28 @@ package struct ImageReader: ~Copyable {
     guard let format else {
       throw PipelineError(.unknownFormat, "the first bytes match no known image format; send an image file")
     }
-    guard !isGainMap || format == .jpeg else { throw PipelineError(.unsupportedImage, "a gain map is no JPEG") }
+    guard gainMapFormats.isEmpty || gainMapFormats.contains(format) else {
+      throw PipelineError(.unsupportedImage, "a gain map has another format")
+    }
     guard format.isDecodable else {
       throw PipelineError(
         .unsupportedImage, "this worker was built without the decoder for \(format.rawValue); send another format")
     }
     do {
       var codecLimits = limits.codec
-      codecLimits.keepsMetadata = keepsMetadata
+      let keepsGainMap = configurations.contains { $0.gainMap == .keep }
+      keepsStoredGainMap = (keepsGainMap || reportsGainMap) && ImageFormat.storingGainMaps.contains(format)
+      // The headroom of a map of Apple follows from the metadata of its image.
+      codecLimits.keepsMetadata = keepsMetadata || keepsStoredGainMap
+      (codecLimits.keepsGainMap, codecLimits.isGainMap) = (keepsStoredGainMap, !gainMapFormats.isEmpty)
       decoder = try Decoder(format: format, limits: codecLimits, budget: budget)
       if Passthrough.isPossible(format, configurations) {
         rewriter = try Rewriter(format: format, limits: limits.codec, budget: budget)
       }
-      if format == .jpeg, configurations.contains(where: { $0.gainMap == .keep }) { gainMaps = GainMapSearch() }
+      if format == .jpeg, keepsGainMap {
+        try budget.charge(GainMapSearch.maxByteCount)
+        gainMaps = GainMapSearch()
+      }
     } catch { throw PipelineError(error) }
     return true
   }

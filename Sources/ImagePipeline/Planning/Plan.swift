@@ -17,7 +17,7 @@ package struct Plan: Sendable, Hashable {
   private static func minHidingReduction(quality: Double) -> Double { quality >= 0.9 ? 8 : 4 }
 
   /// The properties of the image.
-  package let input: ImageInfo
+  package internal(set) var input: ImageInfo
   /// The size of the stored image in pixels, before orientation.
   package let storedSize: PixelSize
   /// The orientation of the stored image, including the requested rotation and flips.

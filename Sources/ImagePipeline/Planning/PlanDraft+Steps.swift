@@ -7,7 +7,10 @@ extension PlanDraft {
   /// - Throws: The errors of filters, and `limitExceeded` for sides that no stage can have.
   func filters(stored: PixelSize) throws(PipelineError) -> FilterChain {
     let sharpening = try Filter.resolve(configuration.sharpening(reduction: framing.reduction))
-    let filters = FilterChain(try sharpening + Filter.resolve(configuration.filters ?? []))
+    let filters =
+      if let levels { FilterChain(levels: levels) } else {
+        FilterChain(try sharpening + Filter.resolve(configuration.filters ?? []))
+      }
     try Plan.checkSides(stored: stored, framing: framing, filters: filters)
     return filters
   }
@@ -15,9 +18,10 @@ extension PlanDraft {
   /// Whether rows pass from the decoder to the encoder without becoming RGB.
   func passesRows(of header: ImageHeader, _ filters: FilterChain, _ color: ColorPlan) -> Bool {
     let padsInColor = framing.isPadded && !(isGainMap && header.isGray)
+    let filtersInColor = !filters.isEmpty && !(levels != nil && header.isGray)
     let mergesPlanes = configuration.resampling(framing) != .stored && header.colorSpace == .ycbcr
     // Converting gray with a gray profile yields gray, so no other pixel format is needed.
-    return filters.isEmpty && !padsInColor && drawsOnPlanes(of: header) && !mergesPlanes
+    return !filtersInColor && !padsInColor && drawsOnPlanes(of: header) && !mergesPlanes
       && (color.target == nil || header.isGray)
   }
 

@@ -84,6 +84,7 @@ package final class ImageServer {
     guard case .reading(var reader) = takePhase() else { throw .outOfOrder }
     reader.lateOrientation = planning.lateOrientation
     reader.countedFrames = planning.countedFrames
+    reader.reportsGainMap = planning.reportsGainMap
     reader.auxiliary = auxiliary
     reader.keepsMetadata = planning.results.readMetadata
     reader.configurations = planning.results.configurations

@@ -80,6 +80,8 @@ package enum WorkRequest {
     /// The number of frames of a GIF or WebP whose whole file is known, if a frame is counted from the end or the image
     /// is only inspected; otherwise `nil`.
     package var countedFrames: Int?
+    /// Whether the plan describes the gain map of an HEIC or AVIF.
+    package var reportsGainMap = false
     /// The memory in bytes in which the image may be started at once; 0 if it must be admitted first.
     package var admittedByteCount: UInt64 = 0
     /// See `start`.
@@ -88,12 +90,13 @@ package enum WorkRequest {
     /// Creates a planning of results, by default those of an image that must be admitted before it starts.
     package init(
       results: Results, followingByteCount: UInt64? = nil, lateOrientation: Int? = nil, countedFrames: Int? = nil,
-      admittedByteCount: UInt64 = 0, renditionIDs: [String] = []
+      reportsGainMap: Bool = false, admittedByteCount: UInt64 = 0, renditionIDs: [String] = []
     ) {
       self.results = results
       self.followingByteCount = followingByteCount
       self.lateOrientation = lateOrientation
       self.countedFrames = countedFrames
+      self.reportsGainMap = reportsGainMap
       self.admittedByteCount = admittedByteCount
       self.renditionIDs = renditionIDs
     }

@@ -1580,11 +1580,47 @@ public nonisolated struct Imageworker_V1_ImageInfo: @unchecked Sendable {
   /// Clears the value of `tensor`. Subsequent reads from it will return its default value.
   public mutating func clearTensor() {_uniqueStorage()._tensor = nil}
 
+  public var gainMap: Imageworker_V1_GainMapInfo {
+    get {_storage._gainMap ?? Imageworker_V1_GainMapInfo()}
+    set {_uniqueStorage()._gainMap = newValue}
+  }
+  /// Returns true if `gainMap` has been explicitly set.
+  public var hasGainMap: Bool {_storage._gainMap != nil}
+  /// Clears the value of `gainMap`. Subsequent reads from it will return its default value.
+  public mutating func clearGainMap() {_uniqueStorage()._gainMap = nil}
+
   public var unknownFields = SwiftProtobuf.UnknownStorage()
 
   public init() {}
 
   fileprivate var _storage = _StorageClass.defaultInstance
+}
+
+public nonisolated struct Imageworker_V1_GainMapInfo: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  public var kind: String = String()
+
+  public var width: UInt32 = 0
+
+  public var height: UInt32 = 0
+
+  public var headroom: Double {
+    get {_headroom ?? 0}
+    set {_headroom = newValue}
+  }
+  /// Returns true if `headroom` has been explicitly set.
+  public var hasHeadroom: Bool {self._headroom != nil}
+  /// Clears the value of `headroom`. Subsequent reads from it will return its default value.
+  public mutating func clearHeadroom() {self._headroom = nil}
+
+  public var unknownFields = SwiftProtobuf.UnknownStorage()
+
+  public init() {}
+
+  fileprivate var _headroom: Double? = nil
 }
 
 public nonisolated struct Imageworker_V1_TensorInfo: Sendable {
@@ -4057,7 +4093,7 @@ nonisolated extension Imageworker_V1_Preset: SwiftProtobuf.Message, SwiftProtobu
 
 nonisolated extension Imageworker_V1_ImageInfo: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   public static let protoMessageName: String = _protobuf_package + ".ImageInfo"
-  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}format\0\u{1}width\0\u{1}height\0\u{1}orientation\0\u{3}has_alpha\0\u{3}bit_depth\0\u{3}color_space\0\u{3}frame_count\0\u{1}duration\0\u{3}play_count\0\u{2}\u{3}gamut\0\u{1}tensor\0")
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}format\0\u{1}width\0\u{1}height\0\u{1}orientation\0\u{3}has_alpha\0\u{3}bit_depth\0\u{3}color_space\0\u{3}frame_count\0\u{1}duration\0\u{3}play_count\0\u{2}\u{3}gamut\0\u{1}tensor\0\u{3}gain_map\0")
 
   fileprivate class _StorageClass {
     var _format: String = String()
@@ -4072,6 +4108,7 @@ nonisolated extension Imageworker_V1_ImageInfo: SwiftProtobuf.Message, SwiftProt
     var _playCount: UInt32? = nil
     var _gamut: String = String()
     var _tensor: Imageworker_V1_TensorInfo? = nil
+    var _gainMap: Imageworker_V1_GainMapInfo? = nil
 
       // This property is used as the initial default value for new instances of the type.
       // The type itself is protecting the reference to its storage via CoW semantics.
@@ -4094,6 +4131,7 @@ nonisolated extension Imageworker_V1_ImageInfo: SwiftProtobuf.Message, SwiftProt
       _playCount = source._playCount
       _gamut = source._gamut
       _tensor = source._tensor
+      _gainMap = source._gainMap
     }
   }
 
@@ -4124,6 +4162,7 @@ nonisolated extension Imageworker_V1_ImageInfo: SwiftProtobuf.Message, SwiftProt
         case 10: try { try decoder.decodeSingularUInt32Field(value: &_storage._playCount) }()
         case 13: try { try decoder.decodeSingularStringField(value: &_storage._gamut) }()
         case 14: try { try decoder.decodeSingularMessageField(value: &_storage._tensor) }()
+        case 15: try { try decoder.decodeSingularMessageField(value: &_storage._gainMap) }()
         default: break
         }
       }
@@ -4172,6 +4211,9 @@ nonisolated extension Imageworker_V1_ImageInfo: SwiftProtobuf.Message, SwiftProt
       try { if let v = _storage._tensor {
         try visitor.visitSingularMessageField(value: v, fieldNumber: 14)
       } }()
+      try { if let v = _storage._gainMap {
+        try visitor.visitSingularMessageField(value: v, fieldNumber: 15)
+      } }()
     }
     try unknownFields.traverse(visitor: &visitor)
   }
@@ -4193,10 +4235,60 @@ nonisolated extension Imageworker_V1_ImageInfo: SwiftProtobuf.Message, SwiftProt
         if _storage._playCount != rhs_storage._playCount {return false}
         if _storage._gamut != rhs_storage._gamut {return false}
         if _storage._tensor != rhs_storage._tensor {return false}
+        if _storage._gainMap != rhs_storage._gainMap {return false}
         return true
       }
       if !storagesAreEqual {return false}
     }
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension Imageworker_V1_GainMapInfo: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  public static let protoMessageName: String = _protobuf_package + ".GainMapInfo"
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}kind\0\u{1}width\0\u{1}height\0\u{1}headroom\0")
+
+  public mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeSingularStringField(value: &self.kind) }()
+      case 2: try { try decoder.decodeSingularUInt32Field(value: &self.width) }()
+      case 3: try { try decoder.decodeSingularUInt32Field(value: &self.height) }()
+      case 4: try { try decoder.decodeSingularDoubleField(value: &self._headroom) }()
+      default: break
+      }
+    }
+  }
+
+  public func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    // The use of inline closures is to circumvent an issue where the compiler
+    // allocates stack space for every if/case branch local when no optimizations
+    // are enabled. https://github.com/apple/swift-protobuf/issues/1034 and
+    // https://github.com/apple/swift-protobuf/issues/1182
+    if !self.kind.isEmpty {
+      try visitor.visitSingularStringField(value: self.kind, fieldNumber: 1)
+    }
+    if self.width != 0 {
+      try visitor.visitSingularUInt32Field(value: self.width, fieldNumber: 2)
+    }
+    if self.height != 0 {
+      try visitor.visitSingularUInt32Field(value: self.height, fieldNumber: 3)
+    }
+    try { if let v = self._headroom {
+      try visitor.visitSingularDoubleField(value: v, fieldNumber: 4)
+    } }()
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  public static func ==(lhs: Imageworker_V1_GainMapInfo, rhs: Imageworker_V1_GainMapInfo) -> Bool {
+    if lhs.kind != rhs.kind {return false}
+    if lhs.width != rhs.width {return false}
+    if lhs.height != rhs.height {return false}
+    if lhs._headroom != rhs._headroom {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }

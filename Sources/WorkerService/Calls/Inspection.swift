@@ -23,8 +23,8 @@ struct Inspection {
     let results = WorkRequest.Planning.Results.renditions([configuration])
     let planning = WorkRequest.Planning(
       results: results, lateOrientation: ImageReader.lateOrientation(of: bytes.bytes),
-      countedFrames: ImageReader.frameCount(of: bytes.bytes))
-    let plan: PlannedImage
+      countedFrames: ImageReader.frameCount(of: bytes.bytes), reportsGainMap: true)
+    var plan: PlannedImage
     var rest = bytes
     do throws(PipelineError) {
       repeat {
@@ -39,7 +39,11 @@ struct Inspection {
     } catch {
       throw error.code == .truncatedImage ? ImageReader.incomplete(error, bytes.bytes) : error
     }
-    _ = try plan.renditions[0].get()
+    var result = try plan.renditions[0].get()
+    if let map = ImageReader.gainMap(of: bytes.bytes) {
+      result.input.gainMap = map.displayed(orientation: result.input.orientation)
+      plan.renditions[0] = .success(result)
+    }
     return plan
   }
 }

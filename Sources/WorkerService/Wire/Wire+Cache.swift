@@ -84,7 +84,18 @@ extension ImageInfo {
         ? .seconds(min(max(0, wire.duration.seconds), 1 << 40)) + .nanoseconds(Int64(max(0, wire.duration.nanos)))
         : nil,
       playCount: wire.hasPlayCount ? Int(wire.playCount) : nil, gamut: wire.gamut,
-      tensor: wire.hasTensor ? TensorInfo(wire.tensor) : nil)
+      tensor: wire.hasTensor ? TensorInfo(wire.tensor) : nil,
+      gainMap: wire.hasGainMap ? GainMapInfo(wire.gainMap) : nil)
+  }
+}
+
+extension GainMapInfo {
+  /// Creates the properties that a file or another process has; `nil` if they are not those of a map.
+  fileprivate init?(_ wire: Imageworker_V1_GainMapInfo) {
+    guard let kind = Kind(rawValue: wire.kind) else { return nil }
+    self.init(
+      kind: kind, size: PixelSize(width: Int(wire.width), height: Int(wire.height)),
+      headroom: wire.hasHeadroom && wire.headroom.isFinite ? wire.headroom : nil)
   }
 }
 

@@ -19,6 +19,16 @@ extension Imageworker_V1_ImageInfo {
     if let count = info.playCount { playCount = UInt32(clamping: count) }
     gamut = info.gamut
     if let tensor = info.tensor { self.tensor = Imageworker_V1_TensorInfo(tensor) }
+    if let map = info.gainMap { gainMap = Imageworker_V1_GainMapInfo(map) }
+  }
+}
+
+extension Imageworker_V1_GainMapInfo {
+  fileprivate init(_ map: GainMapInfo) {
+    self.init()
+    kind = map.kind.rawValue
+    (width, height) = (UInt32(clamping: map.size.width), UInt32(clamping: map.size.height))
+    if let headroom = map.headroom { self.headroom = headroom }
   }
 }
 

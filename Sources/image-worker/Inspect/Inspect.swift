@@ -32,10 +32,12 @@ struct Inspect: AsyncParsableCommand {
       catalog, preset.preset, overrides.configuration.withDefaultQuality(for: preset.preset, in: catalog))
     let image: ImagePlan
     var facts: ImageFacts?
+    var gainMap: GainMapInfo?
     let auxiliary = try OverlaySource.images(for: [configuration], directory: preset.overlays)
     do {
       let source = ImageFile(argument: file).with(auxiliary)
-      image = try source.plan(.results([configuration]), countsFrames: true)
+      image = try source.plan(.results([configuration]), inspects: true)
+      gainMap = try source.listedGainMap()
       if configuration.facts ?? false {
         facts = try source.process(.results([configuration.forFactsAlone])) { _, _ in }.first?.get().facts
       }
@@ -44,6 +46,7 @@ struct Inspect: AsyncParsableCommand {
     }
     var inspection = Inspection(
       file: file, try image.renditions[0].get(), workingSetByteCount: image.workingSetByteCount)
+    if let gainMap { inspection.info.note(gainMap) }
     inspection.facts = facts.map { FactsLine($0) }
     print(json ? try inspection.json : ReadableText.printable(inspection.card))
   }

@@ -5,6 +5,26 @@ internal import ImagePipeline
 ///
 /// As JSON it has the names that the response of `InspectImage` has, and some of the plan.
 struct Inspection: Sendable, Encodable {
+  /// The gain map of an image.
+  struct GainMap: Sendable, Encodable {
+    /// `iso`, `ultra_hdr` or `apple`.
+    var kind: String
+    var width: Int
+    var height: Int
+    /// How much brighter than white the brightest parts can become, if it is known.
+    var headroom: Double?
+
+    init(_ map: GainMapInfo) {
+      kind = map.kind.rawValue
+      (width, height) = (map.size.width, map.size.height)
+      headroom = map.headroom
+    }
+
+    var description: String {
+      "\(kind) \(width)x\(height)" + (headroom.map { ", headroom \(ReadableText.number($0, digits: 2))" } ?? "")
+    }
+  }
+
   /// The properties of one image.
   struct Info: Sendable, Encodable {
     var format: String
@@ -21,6 +41,8 @@ struct Inspection: Sendable, Encodable {
     var playCount: Int?
     /// `srgb`, `display_p3`, `hdr` or `other`.
     var gamut: String
+    /// The gain map of the image, if it has one.
+    var gainMap: GainMap?
 
     init(_ info: ImageInfo) {
       format = info.format
@@ -32,7 +54,11 @@ struct Inspection: Sendable, Encodable {
       frameCount = info.frameCount
       playCount = info.playCount
       gamut = info.gamut
+      gainMap = info.gainMap.map { GainMap($0) }
     }
+
+    /// Adds a gain map, as stored.
+    mutating func note(_ map: GainMapInfo) { gainMap = GainMap(map.displayed(orientation: orientation)) }
   }
 
   var file: String
@@ -63,7 +89,7 @@ struct Inspection: Sendable, Encodable {
 
   /// A row for each property: its name, and its value in an aligned column.
   var card: String {
-    let rows = [
+    var rows = [
       ("file", file),
       ("format", info.format),
       ("size", "\(info.width)x\(info.height)"),
@@ -78,6 +104,7 @@ struct Inspection: Sendable, Encodable {
       ("filters", filters ?? "none"),
       ("working set", "up to \(ReadableText.byteCount(workingSetBytes))"),
     ]
+    if let map = info.gainMap { rows.append(("gain map", map.description)) }
     let width = rows.map(\.0.count).max() ?? 0
     let looks = facts?.rows.map { ($0.name, $0.value) } ?? []
     return (rows + looks + warnings.map { ("warning", $0) }).map { name, value in

@@ -40,12 +40,22 @@ struct ImageFile: Sendable {
   }
 
   /// Reads as much as the header needs and plans the results, as if nothing were trimmed.
-  /// - `countsFrames`: whether the number of frames is counted in the whole file if its header does not contain it.
-  func plan(_ request: Request, countsFrames: Bool = false) throws -> ImagePlan {
+  /// - `inspects`: whether the plan has properties that results do not need: the number of frames, which is counted in the
+  ///   whole file if its header does not contain it, and the gain map of an HEIC or AVIF.
+  func plan(_ request: Request, inspects: Bool = false) throws -> ImagePlan {
     try withWindows({ try $0.readAhead(byteCount: $1) }) { window in
       let server = ImageServer(
         limits: ImageLimits(), cancellation: Cancellation(), tracing: TraceTarget(), auxiliary: auxiliary)
-      return try Self.plan(request.withoutAnalysis(), server, &window, countsFrames: countsFrames)
+      return try Self.plan(request.withoutAnalysis(), server, &window, inspects: inspects)
+    }
+  }
+
+  /// Returns the gain map of a JPEG, as stored; `nil` if there is none, and for standard input.
+  func listedGainMap() throws -> GainMapInfo? {
+    guard !isStandardInput else { return nil }
+    let file = try FileDescriptor.open(path, .readOnly)
+    return try file.closeAfter {
+      ImageReader.gainMap { (try? FileSystem.readPart(of: file, at: $0, byteCount: $1)) ?? [] }
     }
   }
 
@@ -92,11 +102,12 @@ struct ImageFile: Sendable {
   }
 
   private static func plan(
-    _ request: Request, _ server: ImageServer, _ window: inout Window, countsFrames: Bool = false
+    _ request: Request, _ server: ImageServer, _ window: inout Window, inspects: Bool = false
   ) throws -> ImagePlan {
     let planning = WorkRequest.Planning(
       results: request.results, lateOrientation: window.lateOrientation,
-      countedFrames: countsFrames || request.results.countsFromEnd ? window.countFrames() : nil)
+      countedFrames: inspects || request.results.countsFromEnd ? window.countFrames() : nil,
+      reportsGainMap: inspects)
     while true {
       _ = try serve(.readHeader(planning), server, &window) { _, _ in }
       if let plan = server.plan { return plan }

@@ -400,8 +400,8 @@ class Fields(TypedDict, total=False):
     allow_lower_frame_rate: bool
     # The elements of RAW results; ignored for other formats.
     tensor: TensorOptions
-    # The HDR gain map of a JPEG (Ultra HDR, ISO 21496-1, and those of Apple), from which viewers brighten the image on
-    # HDR displays.
+    # The HDR gain map of a JPEG, HEIC or AVIF (Ultra HDR, ISO 21496-1, and those of Apple), from which viewers brighten
+    # the image on HDR displays.
     gain_map: GainMap
     # Remove the uniform border of the displayed image, of the part that `crop` leaves; everything else refers to what
     # is left.

@@ -489,7 +489,7 @@ class Preset(_message.Message):
     def __init__(self, name: _Optional[str] = ..., description: _Optional[str] = ..., configuration: _Optional[_Union[ProcessingConfiguration, _Mapping]] = ...) -> None: ...
 
 class ImageInfo(_message.Message):
-    __slots__ = ("format", "width", "height", "orientation", "has_alpha", "bit_depth", "color_space", "frame_count", "duration", "play_count", "gamut", "tensor")
+    __slots__ = ("format", "width", "height", "orientation", "has_alpha", "bit_depth", "color_space", "frame_count", "duration", "play_count", "gamut", "tensor", "gain_map")
     FORMAT_FIELD_NUMBER: _ClassVar[int]
     WIDTH_FIELD_NUMBER: _ClassVar[int]
     HEIGHT_FIELD_NUMBER: _ClassVar[int]
@@ -502,6 +502,7 @@ class ImageInfo(_message.Message):
     PLAY_COUNT_FIELD_NUMBER: _ClassVar[int]
     GAMUT_FIELD_NUMBER: _ClassVar[int]
     TENSOR_FIELD_NUMBER: _ClassVar[int]
+    GAIN_MAP_FIELD_NUMBER: _ClassVar[int]
     format: str
     width: int
     height: int
@@ -514,7 +515,20 @@ class ImageInfo(_message.Message):
     play_count: int
     gamut: str
     tensor: TensorInfo
-    def __init__(self, format: _Optional[str] = ..., width: _Optional[int] = ..., height: _Optional[int] = ..., orientation: _Optional[int] = ..., has_alpha: bool = ..., bit_depth: _Optional[int] = ..., color_space: _Optional[str] = ..., frame_count: _Optional[int] = ..., duration: _Optional[_Union[_duration_pb2.Duration, _Mapping]] = ..., play_count: _Optional[int] = ..., gamut: _Optional[str] = ..., tensor: _Optional[_Union[TensorInfo, _Mapping]] = ...) -> None: ...
+    gain_map: GainMapInfo
+    def __init__(self, format: _Optional[str] = ..., width: _Optional[int] = ..., height: _Optional[int] = ..., orientation: _Optional[int] = ..., has_alpha: bool = ..., bit_depth: _Optional[int] = ..., color_space: _Optional[str] = ..., frame_count: _Optional[int] = ..., duration: _Optional[_Union[_duration_pb2.Duration, _Mapping]] = ..., play_count: _Optional[int] = ..., gamut: _Optional[str] = ..., tensor: _Optional[_Union[TensorInfo, _Mapping]] = ..., gain_map: _Optional[_Union[GainMapInfo, _Mapping]] = ...) -> None: ...
+
+class GainMapInfo(_message.Message):
+    __slots__ = ("kind", "width", "height", "headroom")
+    KIND_FIELD_NUMBER: _ClassVar[int]
+    WIDTH_FIELD_NUMBER: _ClassVar[int]
+    HEIGHT_FIELD_NUMBER: _ClassVar[int]
+    HEADROOM_FIELD_NUMBER: _ClassVar[int]
+    kind: str
+    width: int
+    height: int
+    headroom: float
+    def __init__(self, kind: _Optional[str] = ..., width: _Optional[int] = ..., height: _Optional[int] = ..., headroom: _Optional[float] = ...) -> None: ...
 
 class TensorInfo(_message.Message):
     __slots__ = ("element_type", "layout", "channels", "shape", "strides", "byte_order", "content")

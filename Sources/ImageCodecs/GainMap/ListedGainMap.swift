@@ -1,0 +1,77 @@
+/// The gain map of a JPEG whose bytes can be read in any order, as its own header describes it.
+package struct ListedGainMap: Sendable {
+  /// The width in pixels, as stored.
+  package let width: Int
+  /// The height in pixels, as stored.
+  package let height: Int
+  /// The description of the map in its header.
+  package let metadata: GainMapMetadata
+  /// The EXIF block of its image; empty without one.
+  package let exif: [UInt8]
+
+  private static let windowByteCount = 16 * 1024
+  /// The maximum size of a header.
+  private static let maxHeaderByteCount = 4 << 20
+
+  /// Finds the map of a file in memory, or of its beginning; see `find(_:)`.
+  package static func find(in file: RawSpan) -> ListedGainMap? {
+    file.withUnsafeBytes { bytes in find { [UInt8](bytes.dropFirst($0).prefix($1)) } }
+  }
+
+  /// Finds the map of a file.
+  /// - Parameter read: Returns bytes of the file at an offset; fewer at its end.
+  /// - Returns: `nil` if the file is no JPEG, has no map, or ends before the map's header does.
+  package static func find(_ read: (_ offset: Int, _ byteCount: Int) -> [UInt8]) -> ListedGainMap? {
+    guard read(0, 3) == [0xFF, 0xD8, 0xFF] else { return nil }
+    var search = GainMapSearch()
+    windows(read, from: 0) { window in
+      search.push(window)
+      return search.isDone
+    }
+    for place in search.places {
+      guard let start = Int(exactly: place.offset) else { continue }
+      var (metadata, end) = (GainMapMetadata(), start)
+      windows(read, from: start) { window in
+        metadata.push(window)
+        end += window.byteCount
+        return metadata.isDone
+      }
+      guard metadata.isGainMap, let size = frameSize({ read(start + $0, min($1, max(0, end - start - $0))) })
+      else { continue }
+      return ListedGainMap(width: size.width, height: size.height, metadata: metadata, exif: search.exif)
+    }
+    return nil
+  }
+
+  /// Calls `body` with one window after the other until it returns true.
+  private static func windows(
+    _ read: (_ offset: Int, _ byteCount: Int) -> [UInt8], from start: Int, _ body: (RawSpan) -> Bool
+  ) {
+    var count = 0
+    while count < maxHeaderByteCount {
+      let bytes = read(start + count, windowByteCount)
+      if bytes.isEmpty || body(bytes.span.bytes) { return }
+      count += bytes.count
+    }
+  }
+
+  /// Returns the size that the frame header of a JPEG states.
+  ///
+  /// Source: ITU-T T.81, B.2.2.
+  private static func frameSize(_ read: (_ offset: Int, _ byteCount: Int) -> [UInt8]) -> (width: Int, height: Int)? {
+    var place = 2
+    while place < maxHeaderByteCount {
+      let head = read(place, 9)
+      guard head.count >= 4, head[0] == 0xFF else { return nil }
+      switch head[1] {
+      case 0xFF: place += 1
+      case 0xC4, 0xC8, 0xCC, 0xDB, 0xDD, 0xE0...0xEF, 0xFE: place += 2 + (Int(head[2]) << 8 | Int(head[3]))
+      case 0xC0...0xCF:
+        guard head.count == 9 else { return nil }
+        return (Int(head[7]) << 8 | Int(head[8]), Int(head[5]) << 8 | Int(head[6]))
+      default: return nil
+      }
+    }
+    return nil
+  }
+}
