@@ -142,7 +142,7 @@ class Client:
         """Processes many images to arrays of one size, stacked in the order of the images.
 
         Images are what `process` takes, or `Item`s, whose keys, such as labels, are in `TensorBatch.keys`. They are taken while
-        batches are consumed, and iterated in another thread.
+        batches are consumed, and iterated in another thread unless they are a list or a tuple.
 
         - `batch_size`: the number of images of a batch: 32 by default. The last one may have fewer.
         - `errors`: what becomes of an image that fails. "mask" (the default): its array is zero, `errors` has its error, and
@@ -188,7 +188,7 @@ class Client:
           no further; more would only fill the buffers of proxies.
         - `auxiliary_images`: the images that the overlays of all items name, which are sent with each item.
 
-        `items` is iterated in another thread. Close the iterator, or read it to its end.
+        `items` is iterated in another thread, unless it is a list or a tuple. Close the iterator, or read it to its end.
         """
         return self._loop.iterate(self._client.batch(
             items, preset=preset, timeout=timeout, streams=streams, window=window,
