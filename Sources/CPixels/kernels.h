@@ -56,6 +56,8 @@ typedef struct cpixels_lane_shape {
   bool is_split; ///< The weights of a group's step are stored as all low bytes, signed, followed by all high bytes.
 } cpixels_lane_shape;
 
+typedef struct cpixels_resize_kernels cpixels_resize_kernels;
+
 /// One axis: the source samples that contribute to each destination sample, and their weights.
 typedef struct cpixels_axis {
   cpixels_layout layout;
@@ -71,6 +73,10 @@ typedef struct cpixels_axis {
   float *float_weights;   ///< May be NULL.
   bool is_split;          ///< The two bytes of a fixed weight are stored separately.
   uint8_t *order;         ///< LANES: [destination / group][group][step] The index of a tap's sample in its load.
+  cpixels_axis_options options;
+  const cpixels_resize_kernels *kernels;
+  uint8_t *memory; ///< All of these arrays.
+  size_t byte_count;
 } cpixels_axis;
 
 /// The number of shapes that a kernel may support.
@@ -80,7 +86,7 @@ enum { CPIXELS_LANE_SHAPES = 2 };
 /// split lanes: for each 64 taps all low bytes, signed, followed by all high bytes.
 enum { CPIXELS_DOT_MULTIPLES = 2, CPIXELS_SPLIT_DOT_MULTIPLE = 64 };
 
-typedef struct cpixels_resize_kernels {
+struct cpixels_resize_kernels {
   /// The shapes that horizontal_u8 supports, the fastest first; those with a group of 0 are missing.
   cpixels_lane_shape lanes[CPIXELS_LANE_SHAPES];
   /// The tap counts of CPIXELS_LAYOUT_DOTS windows are multiples of one of these, the first that fits into the source;
@@ -113,7 +119,7 @@ typedef struct cpixels_resize_kernels {
   /// Converts packed pixels of 3 or 4 channels to planes that are `plane_stride` samples apart, and back.
   void (*split)(const uint8_t *packed, size_t pixel_count, uint32_t channels, uint8_t *planes, size_t plane_stride);
   void (*join)(const uint8_t *planes, size_t plane_stride, size_t pixel_count, uint32_t channels, uint8_t *packed);
-} cpixels_resize_kernels;
+};
 
 extern const cpixels_resize_kernels cpixels_resize_scalar;
 
@@ -223,6 +229,9 @@ void cpixels_axis_place(
 
 /// Computes the weights of a placed axis. `scratch` has room for one window.
 void cpixels_axis_fill(const cpixels_axis_options *options, double *scratch, cpixels_axis *axis);
+
+/// Copies the weights of a filled axis to a placed one. Returns false if the two differ.
+bool cpixels_axis_copy(const cpixels_axis *from, cpixels_axis *to);
 
 /// Returns the first sample of the first load that the destinations starting at `destination`, a multiple of
 /// load_lanes, share. That load serves (steps - 1) modulo depth + 1 steps; each load after it serves `depth` steps.

@@ -138,7 +138,15 @@ bool cpixels_resizer_measure(const cpixels_resizer_options *options, size_t *byt
   return !arena.overflowed;
 }
 
-cpixels_resizer *cpixels_resizer_init(const cpixels_resizer_options *options, void *memory) {
+/// Fills an axis with weights: those of `known` if it is the same.
+static void fill(const cpixels_axis *known, double *scratch, cpixels_axis *axis) {
+  if (known == NULL || !cpixels_axis_copy(known, axis)) {
+    cpixels_axis_fill(&axis->options, scratch, axis);
+  }
+}
+
+cpixels_resizer *cpixels_resizer_init(
+    const cpixels_resizer_options *options, const cpixels_resizer *known, void *memory) {
   if (!options_are_valid(options) || !cpixels_isa_is_available(options->isa)) {
     return NULL;
   }
@@ -149,8 +157,8 @@ cpixels_resizer *cpixels_resizer_init(const cpixels_resizer_options *options, vo
   r->kernels = kernels_of(options->isa);
   place(&arena, r);
   double *scratch = take_scratch(&arena, r);
-  cpixels_axis_fill(&options->horizontal, scratch, &r->horizontal);
-  cpixels_axis_fill(&options->vertical, scratch, &r->vertical);
+  fill(known == NULL ? NULL : &known->horizontal, scratch, &r->horizontal);
+  fill(known == NULL ? NULL : &known->vertical, scratch, &r->vertical);
   if (!is_fixed(r)) {
     memset(r->source_planes, 0, 2 * r->source_stride * sizeof(float)); // windows read beyond the rows
   }

@@ -204,6 +204,10 @@ void cpixels_axis_place(
   axis->tap_count = tap_count(options);
   axis->window = window_of(layout, axis->tap_count, options, kernels, is_fixed);
   size_t destinations = options->destination_count;
+  const size_t begin = arena->used;
+  axis->options = *options;
+  axis->kernels = kernels;
+  axis->memory = cpixels_arena_take(arena, 0, 1);
   axis->is_split = layout == CPIXELS_LAYOUT_DOTS && dot_multiple(options, kernels) == CPIXELS_SPLIT_DOT_MULTIPLE;
   if (layout == CPIXELS_LAYOUT_LANES) {
     axis->lanes = lane_shape(options, kernels);
@@ -217,6 +221,7 @@ void cpixels_axis_place(
   const size_t weights = destinations * axis->window;
   axis->fixed_weights = is_fixed ? cpixels_arena_take(arena, weights, sizeof(int16_t)) : NULL;
   axis->float_weights = is_fixed ? NULL : cpixels_arena_take(arena, weights, sizeof(float));
+  axis->byte_count = arena->used - begin;
 }
 
 // MARK: Weights
@@ -498,8 +503,7 @@ static uint32_t period_of(const cpixels_axis_options *options, const cpixels_axi
   for (uint32_t period = 1; period <= longest; period++) {
     const double moved = period * options->ratio;
     const double whole = floor(moved + 0.5);
-    const bool is_pairs_kept = axis->layout != CPIXELS_LAYOUT_PAIRS || fmod(whole, 2) == 0;
-    if (fabs(moved - whole) <= 1e-14 * moved && is_pairs_kept) {
+    if (fabs(moved - whole) <= 1e-14 * moved && (axis->layout != CPIXELS_LAYOUT_PAIRS || fmod(whole, 2) == 0)) {
       return period;
     }
   }
@@ -537,4 +541,20 @@ void cpixels_axis_fill(const cpixels_axis_options *options, double *scratch, cpi
   if (axis->is_split) {
     split_weights(axis);
   }
+}
+
+static bool are_same(const cpixels_axis_options *a, const cpixels_axis_options *b) {
+  return a->source_count == b->source_count && a->destination_count == b->destination_count && a->ratio == b->ratio &&
+         a->offset == b->offset && a->kernel == b->kernel && a->emphasis == b->emphasis &&
+         a->drops_outside == b->drops_outside;
+}
+
+bool cpixels_axis_copy(const cpixels_axis *from, cpixels_axis *to) {
+  const bool are_fixed = from->fixed_weights != NULL;
+  const bool is_same = are_same(&from->options, &to->options) && from->layout == to->layout &&
+                       from->kernels == to->kernels && are_fixed == (to->fixed_weights != NULL);
+  if (is_same) {
+    memcpy(to->memory, from->memory, to->byte_count);
+  }
+  return is_same;
 }

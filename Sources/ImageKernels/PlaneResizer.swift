@@ -21,6 +21,8 @@ package final class PlaneResizer {
     case exact(OpaquePointer)
     /// Its samples equal those of libjpeg.
     case doubling(OpaquePointer)
+
+    var fast: OpaquePointer? { if case .fast(let resizer) = self { resizer } else { nil } }
   }
 
   private let memory: PixelBuffer
@@ -32,10 +34,11 @@ package final class PlaneResizer {
   package static let outputRowCount = 16
 
   /// Creates a resizer and allocates its memory.
+  /// - `known`: a resizer whose weights are copied where its axes are the same.
   /// - Throws: `misuse` for an axis out of range, `outOfMemory` if the budget is exhausted.
   package init(
     horizontal: AxisGeometry, vertical: AxisGeometry, format: PixelFormat, resampling: Resampling = .stored,
-    budget: ImageBudget
+    known: PlaneResizer? = nil, budget: ImageBudget
   ) throws(CodecError) {
     var options = cpixels_resizer_options(horizontal, vertical, format, resampling)
     guard let byteCount = Self.measure(&options, resampling) else {
@@ -45,7 +48,8 @@ package final class PlaneResizer {
     let handle =
       switch resampling {
       case .pillow: cpixels_exact_init(&options, memory.unsafeBase).map { Handle.exact($0) }
-      case .stored, .linearLight: cpixels_resizer_init(&options, memory.unsafeBase).map { Handle.fast($0) }
+      case .stored, .linearLight:
+        cpixels_resizer_init(&options, known?.handle.fast, memory.unsafeBase).map { Handle.fast($0) }
       }
     guard let handle else {
       throw CodecError(code: .misuse, message: "no resizer for \(horizontal) by \(vertical)")

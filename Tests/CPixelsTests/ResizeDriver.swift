@@ -64,9 +64,10 @@ struct ResizeCase: Sendable, CustomTestStringConvertible {
 
   /// Returns the whole image resampled, with rows pushed and read in portions.
   func resize<Sample: FixedWidthInteger>(
-    _ source: [Sample], isa: cpixels_isa, _ portions: ResizePortions = ResizePortions(pushed: 16, read: 16)
+    _ source: [Sample], isa: cpixels_isa, _ portions: ResizePortions = ResizePortions(pushed: 16, read: 16),
+    known: ResizeDriver? = nil
   ) -> [Sample] {
-    let driver = ResizeDriver(self, sampleSize: MemoryLayout<Sample>.size, isa: isa)
+    let driver = ResizeDriver(self, sampleSize: MemoryLayout<Sample>.size, isa: isa, known: known)
     var output: [Sample] = []
     var rows = [Sample](repeating: 0, count: destinationRowCount * portions.read)
     var pushed = 0
@@ -98,7 +99,8 @@ final class ResizeDriver {
   private let block: UnsafeMutableRawBufferPointer
   let resizer: OpaquePointer
 
-  init(_ test: ResizeCase, sampleSize: Int, isa: cpixels_isa) {
+  /// - `known`: a resizer whose weights are copied where axes are the same.
+  init(_ test: ResizeCase, sampleSize: Int, isa: cpixels_isa, known: ResizeDriver? = nil) {
     var options = test.options(sampleSize == 1 ? CPIXELS_SAMPLE_U8 : CPIXELS_SAMPLE_U16, isa)
     var byteCount = 0
     #expect(
@@ -106,7 +108,8 @@ final class ResizeDriver {
     block = .allocate(byteCount: byteCount + 2 * Self.fenceByteCount, alignment: 64)
     block.initializeMemory(as: UInt8.self, repeating: 0xA5)
     let memory = block.baseAddress! + Self.fenceByteCount
-    resizer = test.isExact ? cpixels_exact_init(&options, memory)! : cpixels_resizer_init(&options, memory)!
+    resizer =
+      test.isExact ? cpixels_exact_init(&options, memory)! : cpixels_resizer_init(&options, known?.resizer, memory)!
     self.test = test
     self.sampleSize = sampleSize
   }

@@ -69,6 +69,22 @@ struct ResizerTests {
     }
   }
 
+  @Test("returns the same samples with weights that it copies from another one", arguments: instructionSets)
+  func knownWeights(isa: cpixels_isa) {
+    for (before, test) in zip(Self.cases, Self.cases.dropFirst()) {
+      let source = noise(test.sourceSampleCount)
+      let expected = test.resize(source, isa: isa)
+      for known in [before, test] {
+        for sampleSize in [1, 2] {
+          let driver = ResizeDriver(known, sampleSize: sampleSize, isa: isa)
+          #expect(test.resize(source, isa: isa, known: driver) == expected)
+        }
+      }
+      let other = ResizeDriver(test, sampleSize: 1, isa: CPIXELS_ISA_SCALAR)
+      #expect(test.resize(source, isa: isa, known: other) == expected)
+    }
+  }
+
   @Test("is within a level of the reference in 16 bits, with every instruction set", arguments: cases)
   func agreesWithReferenceIn16Bits(test: ResizeCase) {
     let source = noise(test.sourceSampleCount).map { UInt16($0) * 255 }

@@ -98,7 +98,7 @@ static bool resize(cpixels_resizer_options options, cpixels_isa isa, const void 
     return false;
   }
   void *memory = block(byte_count);
-  cpixels_resizer *resizer = cpixels_resizer_init(&options, memory);
+  cpixels_resizer *resizer = cpixels_resizer_init(&options, NULL, memory);
   const size_t size = options.channels * (options.sample == CPIXELS_SAMPLE_U8 ? 1u : 2u);
   const size_t stride = options.horizontal.source_count * size;
   const size_t result_stride = options.horizontal.destination_count * size;

@@ -11,7 +11,7 @@
 //   size_t byte_count;
 //   if (!cpixels_resizer_measure(&options, &byte_count)) ...;      // options out of range
 //   void *memory = 64-byte aligned block of byte_count bytes;
-//   cpixels_resizer *resizer = cpixels_resizer_init(&options, memory);
+//   cpixels_resizer *resizer = cpixels_resizer_init(&options, NULL, memory);
 //   loop:
 //     pushed = cpixels_resizer_push(resizer, rows, row_stride, row_count);  // consumes rows while its ring has room
 //     while ((n = cpixels_resizer_read(resizer, out, out_stride, capacity)) > 0) use(out, n);
@@ -120,7 +120,11 @@ bool cpixels_resizer_measure(const cpixels_resizer_options *options, size_t *byt
 
 /// Initializes a resizer in `memory`, which must have the measured size, be aligned to 64 bytes and outlive the
 /// resizer. `options` is copied. Returns NULL if the options are out of range or the instruction set is not available.
-cpixels_resizer *cpixels_resizer_init(const cpixels_resizer_options *options, void *memory);
+///
+/// - `known`: A resizer, such as that of the image's plane before, or NULL. The weights of an axis that is the same are
+///   copied from it: computing them costs as much as resampling many rows.
+cpixels_resizer *cpixels_resizer_init(
+    const cpixels_resizer_options *options, const cpixels_resizer *known, void *memory);
 
 /// Consumes up to `row_count` source rows and returns their number. `rows` is borrowed for the call; `row_stride` is in
 /// bytes. Rows beyond the source's row count are ignored and counted as consumed.

@@ -79,7 +79,7 @@ struct ResizeStage: Stage {
         planes.append(
           try PlaneResizer(
             horizontal: axis.horizontal, vertical: axis.vertical, format: format, resampling: resampling,
-            budget: budget))
+            known: planes.last, budget: budget))
       }
       return planes
     }
