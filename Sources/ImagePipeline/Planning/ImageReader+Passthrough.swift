@@ -6,7 +6,7 @@ extension ImageReader {
     _ plan: inout Plan, _ header: ImageHeader, _ configuration: ProcessingConfiguration,
     _ followingByteCount: UInt64?
   ) throws(PipelineError) {
-    guard let rewriter = rewriter.take() else { return }
+    guard let rewriter = rewriter.take(), plan.keepsPixels else { return }
     let survey = try withDecoder { decoder in rewriter.survey(decoder) }
     let passthrough = Passthrough(
       plan: plan, header: header, configuration: configuration, survey: survey,

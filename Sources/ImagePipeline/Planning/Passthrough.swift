@@ -153,7 +153,7 @@ extension EncoderOptions {
 
 extension Plan {
   /// Whether the result contains exactly the image's pixels, possibly rotated or flipped.
-  fileprivate var keepsPixels: Bool {
+  var keepsPixels: Bool {
     let shown = storedSize.turned(by: orientation)
     return !changesPixels && hidden.isEmpty && framing.imageSize == shown && framing.window == Window(shown)
   }
