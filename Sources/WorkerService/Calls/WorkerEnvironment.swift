@@ -52,6 +52,7 @@ package struct WorkerEnvironment: Sendable {
   /// Keeps an object until the response of the current call has been sent, or was lost.
   package var keep: @Sendable (any AnyObject & Sendable) -> Void = { _ in }
   let metrics: WorkerMetrics
+  let lastConfiguration = LastConfiguration()
 
   /// Creates the environment of a worker and starts its threads.
   ///

@@ -23,9 +23,7 @@ extension WorkerEnvironment {
         "this worker accepts only presets; leave configuration empty and use one of: \(names)",
         field: "configuration", of: .request)
     }
-    var configuration = try catalog.configuration(named: preset)
-    try configuration.override(with: overrides)
-    return configuration
+    return try lastConfiguration.value(catalog.configuration(named: preset), overrides)
   }
 
   /// What a request asks for.
