@@ -52,7 +52,7 @@ extension Layer {
         "SystemPackage", "Tracing", "Yams",
       ]),
       // Received images, and auxiliary ones, are lent and hashed where they lie.
-      maxPointerLineCount: 10),
+      maxPointerLineCount: 11),
     Layer(
       name: "WorkerOperations",
       modules: ["WorkerProtocol", "ProtobufWire", "WorkThreads", "LibC", "CLibZ", "CPlatform"],

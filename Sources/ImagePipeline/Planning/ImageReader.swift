@@ -348,23 +348,25 @@ package struct ImageReader: ~Copyable {
       throw PipelineError(
         .unsupportedImage, "this worker was built without the decoder for \(format.rawValue); send another format")
     }
-    do {
-      var codecLimits = limits.codec
-      let keepsGainMap = configurations.contains { $0.gainMap == .keep }
-      keepsStoredGainMap = (keepsGainMap || reportsGainMap) && ImageFormat.storingGainMaps.contains(format)
-      // The headroom of a map of Apple follows from the metadata of its image.
-      codecLimits.keepsMetadata = keepsMetadata || keepsStoredGainMap
-      (codecLimits.keepsGainMap, codecLimits.isGainMap) = (keepsStoredGainMap, !gainMapFormats.isEmpty)
-      decoder = try Decoder(format: format, limits: codecLimits, budget: budget)
-      if Passthrough.isPossible(format, configurations) {
-        rewriter = try Rewriter(format: format, limits: limits.codec, budget: budget)
-      }
-      if format == .jpeg, keepsGainMap {
-        try budget.charge(GainMapSearch.maxByteCount)
-        gainMaps = GainMapSearch()
-      }
-    } catch { throw PipelineError(error) }
+    do { try beginDecoding(format) } catch { throw PipelineError(error) }
     return true
+  }
+
+  private mutating func beginDecoding(_ format: ImageFormat) throws(CodecError) {
+    var codecLimits = limits.codec
+    let keepsGainMap = configurations.contains { $0.gainMap == .keep }
+    keepsStoredGainMap = (keepsGainMap || reportsGainMap) && ImageFormat.storingGainMaps.contains(format)
+    // The headroom of a map of Apple follows from the metadata of its image.
+    codecLimits.keepsMetadata = keepsMetadata || keepsStoredGainMap
+    (codecLimits.keepsGainMap, codecLimits.isGainMap) = (keepsStoredGainMap, !gainMapFormats.isEmpty)
+    decoder = try Decoder(format: format, limits: codecLimits, budget: budget)
+    if Passthrough.isPossible(format, configurations) {
+      rewriter = try Rewriter(format: format, limits: limits.codec, budget: budget)
+    }
+    if format == .jpeg, keepsGainMap {
+      try budget.charge(GainMapSearch.maxByteCount)
+      gainMaps = GainMapSearch()
+    }
   }
 
   private mutating func readPrefix(isLast: Bool) throws(PipelineError) -> Bool {

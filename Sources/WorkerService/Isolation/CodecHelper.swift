@@ -13,6 +13,7 @@ package enum CodecHelper {
   private static let fontsArgument = "--fonts="
   /// The beginning of the argument with the identity of a detector of faces, a colon, and its file.
   private static let faceDetectorArgument = "--face-detector="
+  private static let minInheritedDescriptor: Int32 = 16
 
   /// Returns the arguments of a zygote.
   /// - Parameters:
@@ -27,8 +28,11 @@ package enum CodecHelper {
   /// Opens a file for every zygote, so that one that starts later reads the same file even if it was replaced.
   /// - Returns: A path for zygotes, which close it before they fork helpers.
   private static func inherited(_ path: String) -> String {
-    let descriptor = open(path, O_RDONLY)
-    return descriptor < 0 ? FaceDetection.noPath : "/proc/self/fd/\(descriptor)"
+    let file = open(path, O_RDONLY | O_CLOEXEC)
+    guard file >= 0 else { return FaceDetection.noPath }
+    defer { close(file) }
+    // The first numbers are those of other descriptors in a zygote.
+    return "/proc/self/fd/\(fcntl(file, F_DUPFD, minInheritedDescriptor))"
   }
 
   /// Uses the worker's detector; none if its file has changed since the worker has read it, which requests report.
