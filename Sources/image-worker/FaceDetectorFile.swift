@@ -6,7 +6,8 @@ enum FaceDetectorFile {
 
   static let help =
     "Find faces with this cascade of OpenCV, an XML file of Haar features, or sparse full-range network of MediaPipe, a "
-    + "TensorFlow Lite file; \(FaceDetection.noPath) for no detector. Default: \(FaceDetection.defaultPath), if it exists."
+    + "TensorFlow Lite file; \(FaceDetection.noPath) for no detector. Default: the cascade of the package opencv-data, if it "
+    + "is installed."
 
   /// Uses a file in this process.
   /// - Throws: an error that names the option.

@@ -15,7 +15,7 @@ import pytest
 from conftest import UNLIMITED, Client, Worker, built_in, fixture_bytes, metric, wait_until
 from google.rpc import code_pb2, error_details_pb2
 from PIL import Image
-from processes import contents, cpu_seconds, descendants, family, helpers, is_alive, is_idle
+from processes import contents, cpu_seconds, descendants, family, helpers, is_alive, is_idle, work_nanoseconds
 from test_lifecycle import Feed
 
 pytestmark = built_in("isolation")
@@ -54,13 +54,14 @@ class Upload:
 
     def __init__(self, worker: Worker, image: bytes):
         self.client, self.image, self.feed = Client(worker), image, Feed()
+        before = {pid: work_nanoseconds(pid) for pid in helpers(worker)}
         self.responses = self.client.batch(self.feed)
         self.feed.send(self.client.start("half", "compressedThumbnail"),
                        self.client.chunk("half", image[:len(image) // 2]))
         assert next(self.responses).WhichOneof("part") == "header"
-        self.helper = max(helpers(worker), key=cpu_seconds)
-        # What was sent has reached it if neither has anything to do.
-        assert wait_until(lambda: is_idle(self.helper, worker.process.pid))
+        # What was sent has reached its helper if no process has anything to do.
+        assert wait_until(lambda: is_idle(worker.process.pid, *helpers(worker)))
+        self.helper = max(helpers(worker), key=lambda pid: work_nanoseconds(pid) - before.get(pid, 0))
 
     def finish(self) -> list:
         """Sends the rest; returns the parts of the result."""

@@ -149,7 +149,7 @@ struct StoredGainMapTests {
       ("damage", StoredGainMapFile(`extension`, .iso(metadata: Array(StoredGainMapFile.metadata.dropLast())))),
       ("damage", apple), ("damage", apple), ("damage", apple),
     ]
-    files[4].1.tileCount = 8  // wider than its image
+    files[4].1.tileCount = 16  // wider than its image
     files[5].1.missingByteCount = HEIFFile.Coded(fixture: "gray.\(`extension`)").data.count - 20
     files[6].1.mapTransforms = [.crop(width: 60, height: 40)]
     for (cause, file) in files {

@@ -62,7 +62,7 @@ package struct StoredGainMapFile: Sendable {
 
   package var bytes: [UInt8] {
     var file = HEIFFile(brand: self.extension)
-    // 2x2 tiles, so that the image is larger than its map.
+    // 4x4 tiles, so that the image is larger than its map.
     let tile = HEIFFile.Coded(fixture: "photo.\(self.extension)")
     let size = tile.properties.first { $0.type == "ispe" }?.body ?? []
     func number(_ at: Int) -> Int { size[at..<at + 4].reduce(0) { $0 << 8 | Int($1) } }
