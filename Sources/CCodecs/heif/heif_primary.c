@@ -49,8 +49,9 @@ static void remove_primary_transforms(heif_reader *r, const heif_item *primary) 
     uint8_t *body = r->file + (box.body.bytes - r->file);
     heif_remove_transforms(body, box.body.count, list, primary->identifier);
     for (uint32_t e = primary->first_edge; e < primary->first_edge + primary->edge_count; e++) {
-      if (r->edges[e].is_alpha) {
-        heif_remove_transforms(body, box.body.count, list, r->items[r->edges[e].to].identifier);
+      const heif_item *to = &r->items[r->edges[e].to];
+      if (r->edges[e].is_alpha && to->is_alpha) { // the crop of a gain map matters
+        heif_remove_transforms(body, box.body.count, list, to->identifier);
       }
     }
   }
