@@ -30,7 +30,7 @@ enum {
   DENSIFY = 124,
 };
 
-/// What a tensor of the file stands for.
+/// The value that a tensor of the file stands for.
 typedef enum meaning_kind {
   NOTHING,
   CONSTANT,  ///< The tensor `index` of the file.

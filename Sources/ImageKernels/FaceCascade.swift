@@ -6,13 +6,13 @@ package final class FaceCascade: @unchecked Sendable {
   let handle: OpaquePointer
 
   /// Reads the cascade in the text of a file of OpenCV.
-  /// - Throws: `FaceCascadeError` for a text that is none.
-  package init(text: [UInt8]) throws(FaceCascadeError) {
+  /// - Throws: `FaceModelError` for a text that is none.
+  package init(text: [UInt8]) throws(FaceModelError) {
     var reason: UnsafePointer<CChar>?
     let handle = text.withUnsafeBytes { bytes in
       cpixels_cascade_create(bytes.baseAddress?.assumingMemoryBound(to: CChar.self), bytes.count, &reason)
     }
-    guard let handle else { throw FaceCascadeError(reason) }
+    guard let handle else { throw FaceModelError(reason) }
     self.handle = handle
   }
 
@@ -20,14 +20,4 @@ package final class FaceCascade: @unchecked Sendable {
 
   /// A hash of the file.
   package var identity: UInt64 { cpixels_cascade_identity(handle) }
-}
-
-/// The reason why a file is no detector.
-package struct FaceCascadeError: Error, Sendable, Hashable {
-  /// A clause about the text, such as "a tree has no leaves".
-  package let reason: String
-
-  init(_ reason: UnsafePointer<CChar>?) {
-    self.reason = reason.map { String(cString: $0) } ?? "it is no detector"
-  }
 }

@@ -8,8 +8,8 @@ package enum FaceModel: Sendable {
   case network(FaceNetwork)
 
   /// Reads the detector in the bytes of a file, of either kind.
-  /// - Throws: `FaceCascadeError` for bytes that are none.
-  package init(bytes: [UInt8]) throws(FaceCascadeError) {
+  /// - Throws: `FaceModelError` for bytes that are none.
+  package init(bytes: [UInt8]) throws(FaceModelError) {
     self =
       cpixels_network_is_file(bytes, bytes.count)
       ? .network(try FaceNetwork(bytes: bytes)) : .cascade(try FaceCascade(text: bytes))
@@ -69,5 +69,15 @@ package enum FaceModel: Sendable {
     case .network(let network):
       cpixels_network_find(network.handle, pixels, width, height, workspace, CPIXELS_ISA_BEST, &faces, faces.count)
     }
+  }
+}
+
+/// The reason why a file is no detector.
+package struct FaceModelError: Error, Sendable, Hashable {
+  /// A clause about the file, such as "a tree has no leaves".
+  package let reason: String
+
+  init(_ reason: UnsafePointer<CChar>?) {
+    self.reason = reason.map { String(cString: $0) } ?? "it is no detector"
   }
 }

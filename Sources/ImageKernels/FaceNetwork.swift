@@ -6,10 +6,10 @@ package final class FaceNetwork: @unchecked Sendable {
   let handle: OpaquePointer
 
   /// Reads the network in the bytes of a file of TensorFlow Lite.
-  /// - Throws: `FaceCascadeError` for bytes that are none, or one of another kind.
-  package init(bytes: [UInt8]) throws(FaceCascadeError) {
+  /// - Throws: `FaceModelError` for bytes that are none, or one of another kind.
+  package init(bytes: [UInt8]) throws(FaceModelError) {
     var reason: UnsafePointer<CChar>?
-    guard let handle = cpixels_network_create(bytes, bytes.count, &reason) else { throw FaceCascadeError(reason) }
+    guard let handle = cpixels_network_create(bytes, bytes.count, &reason) else { throw FaceModelError(reason) }
     self.handle = handle
   }
 

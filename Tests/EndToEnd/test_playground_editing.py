@@ -252,7 +252,7 @@ def test_regions_are_drawn_moved_resized_and_removed(page):
     page.run("playground.set(['preferred_format'], 'OUTPUT_FORMAT_PNG')")
     page.click("#tools [data-path=regions]")
     page.wait("Boolean(playground.source) && document.querySelectorAll('.overlay .area').length === 1")
-    # The first one is in the middle. Another one is drawn beside it.
+    # The first one is in the middle. Another one is drawn next to it.
     page.drag(page.point(".overlay", 0.02, 0.03), page.point(".overlay", 0.2, 0.2))
     settle(page)
     first, second = sent(page, "regions")

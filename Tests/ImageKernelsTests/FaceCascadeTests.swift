@@ -40,7 +40,7 @@ struct FaceCascadeTests {
     #expect(SquareFaces.cascade.contains(damage.old))
     let range = try #require(SquareFaces.cascade.firstRange(of: damage.old))
     let text = SquareFaces.cascade.replacingCharacters(in: range, with: damage.new)
-    let error = #expect(throws: FaceCascadeError.self) { try FaceCascade(text: Array(text.utf8)) }
+    let error = #expect(throws: FaceModelError.self) { try FaceCascade(text: Array(text.utf8)) }
     #expect(error?.reason == damage.reason)
   }
 
@@ -49,7 +49,7 @@ struct FaceCascadeTests {
     let text = SquareFaces.cascade
     let end = text.utf8.count - "</features>".utf8.count
     for count in stride(from: 0, to: end - 150, by: 7) {
-      #expect(throws: FaceCascadeError.self) { try FaceCascade(text: Array(text.utf8.prefix(count))) }
+      #expect(throws: FaceModelError.self) { try FaceCascade(text: Array(text.utf8.prefix(count))) }
     }
   }
 

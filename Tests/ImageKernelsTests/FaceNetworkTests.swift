@@ -84,7 +84,7 @@ struct FaceNetworkTests {
   func damaged() throws {
     let bytes = SpotFaces.network
     for count in stride(from: 0, to: bytes.count - 64, by: 61) {
-      #expect(throws: FaceCascadeError.self) { try FaceModel(bytes: Array(bytes.prefix(count))) }
+      #expect(throws: FaceModelError.self) { try FaceModel(bytes: Array(bytes.prefix(count))) }
     }
     var errorCount = 0
     for index in stride(from: 8, to: bytes.count, by: 7) {
@@ -94,7 +94,7 @@ struct FaceNetworkTests {
     }
     #expect(errorCount > 100)
     let empty: [UInt8] = [8, 0, 0, 0] + Array("TFL3".utf8) + [0, 0, 0, 0]
-    let error = #expect(throws: FaceCascadeError.self) { try FaceModel(bytes: empty) }
+    let error = #expect(throws: FaceModelError.self) { try FaceModel(bytes: empty) }
     #expect(error?.reason == "it is not one graph")
   }
 

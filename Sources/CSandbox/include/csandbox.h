@@ -104,8 +104,9 @@ typedef struct csandbox_zygote {
   int control; ///< The server's end of the control socket.
 } csandbox_zygote;
 
-/// Starts a program as the zygote, with none of the server's signals or environment except LD_LIBRARY_PATH, and with no
-/// descriptor that is closed on exec. `arguments` ends with NULL. Returns 0 or an error number.
+/// Starts a program as the zygote, with none of the server's signals, with no descriptor that is closed on exec, and of
+/// the environment only with the variables that libraries, fonts and results depend on. `arguments` ends with NULL.
+/// Returns 0 or an error number.
 int csandbox_zygote_spawn(const char *path, char *const arguments[], csandbox_zygote *zygote);
 
 /// Ends the zygote and all of its helpers, and reaps it.

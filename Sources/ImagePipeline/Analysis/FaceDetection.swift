@@ -33,7 +33,7 @@ package enum FaceDetection {
     do throws(FileReadError) { bytes = try readFile(path, maxByteCount: maxByteCount) } catch {
       throw unusable(path, error.reason)
     }
-    do throws(FaceCascadeError) { return try FaceModel(bytes: bytes) } catch { throw unusable(path, error.reason) }
+    do throws(FaceModelError) { return try FaceModel(bytes: bytes) } catch { throw unusable(path, error.reason) }
   }
 
   private static func unusable(_ path: String, _ reason: String) -> PipelineError {

@@ -460,7 +460,7 @@ class Playground {
     this.showCaption();
   }
 
-  /** What the newest result tells of the image: {faces, hidden, kept, sides}; undefined without one. */
+  /** The parts of the image that the newest result reports: {faces, hidden, kept, sides}; undefined without one. */
   get findings() {
     const { effective, contract, editor, variant: { result, error } } = this;
     if (!result || error) return undefined;
@@ -722,7 +722,7 @@ class Playground {
 /** The name of a file without its extension. */
 const stem = (name) => name.replace(/\.[^.]*$/, "");
 
-/** Whether two rectangles are the same but for rounding. */
+/** Whether two rectangles are equal up to rounding. */
 const isSamePart = (first, second) =>
   Boolean(first && second) && ["x", "y", "width", "height"].every((name) => Math.abs(first[name] - second[name]) < 1);
 

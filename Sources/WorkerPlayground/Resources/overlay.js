@@ -26,7 +26,7 @@ const hints = {
  * lie partly outside. Without a value an item stands in the middle, or covers everything.
  *
  * `onchange(key, value)` is called while a mark moves, and `onchoose(key)` when another one is chosen. With `onadd(value)`, which
- * returns the key of the new item, a rectangle that is drawn beside the others is a new one; without, it replaces the only one.
+ * returns the key of the new item, a rectangle that is drawn outside of the others is a new one; without, it replaces the only one.
  * `onremove(key)` and `onopen(key)` are called when keys ask for it.
  */
 export class Overlay {

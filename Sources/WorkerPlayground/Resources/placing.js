@@ -7,7 +7,7 @@ import { decoded } from "/stage.js";
 const ground = "#ff00ff";
 const groundSamples = 0xffff00ff;
 
-/** Milliseconds after which a size is requested again that the worker could not tell. */
+/** Milliseconds after which a size is requested again that the worker did not report. */
 const patience = 2000;
 
 const compass = { 0: ["north_west", "north", "north_east"], 0.5: ["west", "center", "east"], 1: ["south_west", "south", "south_east"] };
