@@ -10,4 +10,7 @@ IFS=: read -ra custom <<<"${PKG_CONFIG_PATH:-}"
 for directory in "${custom[@]}"; do files+=("$directory"/*.pc); done
 IMAGE_WORKER_LIBRARIES=$(printf '%s\n' "${files[@]}" | cksum)
 export IMAGE_WORKER_LIBRARIES
+# Swift passes the traits to its compilers in the order of a set, which is another one in each process: without this, a new file, or
+# anything else that makes it plan a build again, compiles every module again.
+export SWIFT_DETERMINISTIC_HASHING=1
 exec swift "$@"
