@@ -24,6 +24,37 @@ struct PlaneOrienterTests {
     #expect(orienter.rows.contents == shown)
   }
 
+  @Test(
+    "gives the same plane however its rows are cut", arguments: [.down, .transposed, .right, .left] as [Orientation],
+    [1, 5, 16, 23])
+  func cuts(orientation: Orientation, rowCount: Int) throws {
+    let plane = try buffer((0..<41).map { y in (0..<35).map { x in UInt8(truncatingIfNeeded: x * 7 + y * 35) } })
+    var orienter = try PlaneOrienter(
+      orientation, width: 35, height: 41, pixelByteCount: 1, budget: ImageBudget(limit: 1 << 20))
+    for _ in 0..<2 {  // frames
+      for portion in plane.rows(count: 41).portions(of: rowCount) { orienter.place(portion) }
+      let shown = orienter.rows.contents
+      for y in 0..<41 {
+        for x in 0..<35 {
+          let (column, row) = place(x, y, orientation)
+          #expect(shown[row][column] == UInt8(truncatingIfNeeded: x * 7 + y * 35))
+        }
+      }
+      orienter.reset()
+    }
+  }
+
+  /// Returns the displayed column and row of a pixel of a stored plane of 35x41.
+  private func place(_ x: Int, _ y: Int, _ orientation: Orientation) -> (Int, Int) {
+    switch orientation {
+    case .down: (34 - x, 40 - y)
+    case .transposed: (y, x)
+    case .right: (40 - y, x)
+    case .left: (y, 34 - x)
+    case .up, .mirrored, .downMirrored, .transversed: (x, y)
+    }
+  }
+
   @Test("mirrors rows as they arrive")
   func mirrors() throws {
     let plane = try buffer(Self.stored)
