@@ -120,6 +120,7 @@ static void decode_gain_map(const ccodecs_decoder *decoder, const ccodecs_limits
   ccodecs_gain_map map;
   ccodecs_decoder_gain_map(decoder, &map);
   check(map.kind == CCODECS_GAIN_MAP_NONE || limits->keeps_gain_map, "a gain map is kept if asked for");
+  check(map.file_count == 0 || (map.width <= 65535 && map.height <= 65535), "a gain map can be as large as stated");
   uint8_t sum = 0;
   for (size_t i = 0; i < map.description_count; i++) {
     sum ^= map.description[i];

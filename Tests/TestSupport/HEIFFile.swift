@@ -51,6 +51,8 @@ package struct HEIFFile {
   private let brand: String
   private var items: [Item] = []
   private var references: [(type: String, from: Int, to: [Int])] = []
+  /// Properties of items behind the end of the list of these, where no reader finds them.
+  package var uncounted: [(item: Int, property: Box)] = []
 
   /// Creates an empty file; the first item added becomes the primary image.
   package init(brand: String) { self.brand = brand }
@@ -107,13 +109,16 @@ package struct HEIFFile {
     }
     var properties: [Box] = []
     var numbers: [Box: Int] = [:]
-    for box in items.flatMap(\.properties) where numbers[box] == nil {
+    for box in items.flatMap(\.properties) + uncounted.map(\.property) where numbers[box] == nil {
       properties.append(box)
       numbers[box] = properties.count
     }
     let associations = items.enumerated().flatMap { (index: Int, item: Item) -> [UInt8] in
       two(index + 1) + [UInt8(item.properties.count)]
         + item.properties.map { UInt8(numbers[$0]!) | (item.essential ? 0x80 : 0) }
+    }
+    let behind = uncounted.flatMap { (item: Int, property: Box) -> [UInt8] in
+      two(item) + [1, UInt8(numbers[property]!)]
     }
     let entries = items.enumerated().flatMap { (index: Int, item: Item) -> [UInt8] in
       Self.box("infe", [2, 0, 0, 0] + two(index + 1) + [0, 0] + Array(item.type.utf8) + [0])
@@ -130,7 +135,7 @@ package struct HEIFFile {
       [0, 0, 0, 0] + Self.box("hdlr", [0, 0, 0, 0, 0, 0, 0, 0] + Array("pict".utf8) + [UInt8](repeating: 0, count: 13))
         + Self.box("pitm", [0, 0, 0, 0] + two(1)) + Self.box("iinf", [0, 0, 0, 0] + two(items.count) + entries)
         + (lists.isEmpty ? [] : Self.box("iref", [0, 0, 0, 0] + lists))
-        + Self.box("iprp", container + Self.box("ipma", [0, 0, 0, 0] + four(items.count) + associations))
+        + Self.box("iprp", container + Self.box("ipma", [0, 0, 0, 0] + four(items.count) + associations + behind))
         + Self.box("iloc", [0, 0, 0, 0, 0x44, 0] + two(items.count) + places))
   }
 

@@ -14,6 +14,8 @@ package struct StoredGainMapFile: Sendable {
   package var tileCount = 0
   /// Transforms of the image, and of its map.
   package var (transforms, mapTransforms): ([HEIFFile.Box], [HEIFFile.Box]) = ([], [])
+  /// Properties of the map behind the end of the list of properties.
+  package var uncounted: [HEIFFile.Box] = []
   /// The EXIF block of the image; empty without one.
   package var exif: [UInt8] = []
   /// Bytes of the coded map that are left out at its end.
@@ -72,6 +74,7 @@ package struct StoredGainMapFile: Sendable {
       properties: [.size(width, height)] + transforms)
     file.refer("dimg", from: image, to: (0..<count).map { _ in file.add(tile) })
     let map = addMap(to: &file)
+    file.uncounted = uncounted.map { (map, $0) }
     switch style {
     case .iso(let metadata): file.refer("dimg", from: file.add("tmap", data: [0] + metadata), to: [image, map])
     case .apple(let headroom):

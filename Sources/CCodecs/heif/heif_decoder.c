@@ -228,8 +228,8 @@ static void find_tiles(heif_decoder *d, uint32_t width, uint32_t height) {
   d->tile_width = is_tiled ? d->tile_width : 0;
 }
 
-/// Keeps the gain map in a file of its own, unless it is cropped in another way than its image. Without room for it the
-/// file stays empty.
+/// Keeps the gain map in a file of its own, unless it is cropped in another way than its image, or larger than what
+/// libheif decodes. Without room for it the file stays empty.
 static void keep_gain_map(heif_decoder *d, bool is_cropped) {
   if (!d->base.limits.keeps_gain_map) {
     return;
@@ -237,7 +237,8 @@ static void keep_gain_map(heif_decoder *d, bool is_cropped) {
   heif_gain_map map;
   const heif_span file = {ccodecs_bytes_start(&d->file), d->file.count};
   const bool has_room = heif_gain_map_read(file, d->base.budget, &map);
-  if (!has_room || map.is_cropped != is_cropped) {
+  const bool is_too_large = map.width > (uint32_t)max_side || map.height > (uint32_t)max_side;
+  if (!has_room || map.is_cropped != is_cropped || is_too_large) {
     ccodecs_bytes_free(&map.file, d->base.budget);
   }
   d->base.gain_map = (ccodecs_gain_map){.kind = map.kind, .width = map.width, .height = map.height};

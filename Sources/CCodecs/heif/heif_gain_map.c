@@ -127,12 +127,16 @@ static heif_box property_at(const map_reader *r, uint32_t index) {
 /// Appends the properties that one `ipma` box lists for an item, except those that rotate or mirror. Returns false if
 /// they are too many.
 static bool list_properties(const map_reader *r, heif_span body, map_item *item) {
-  size_t at = 8;
+  size_t at = 4;
   const uint32_t number_bytes = body.count < 8 || body.bytes[0] < 1 ? 2 : 4;
   const bool is_wide = body.count >= 8 && (body.bytes[3] & 1) != 0;
+  uint64_t left; // Nobody else reads what is behind these, so that nobody checks it.
   uint64_t identifier;
   uint64_t count;
-  while (heif_take_number(body, &at, number_bytes, &identifier) && heif_take_number(body, &at, 1, &count)) {
+  for (heif_take_number(body, &at, 4, &left); left > 0; left--) {
+    if (!heif_take_number(body, &at, number_bytes, &identifier) || !heif_take_number(body, &at, 1, &count)) {
+      break;
+    }
     uint64_t value;
     for (uint64_t i = 0; i < count && heif_take_number(body, &at, is_wide ? 2 : 1, &value); i++) {
       const uint64_t entry = is_wide ? value : (value & 0x7F) | (value & 0x80) << 8;

@@ -473,7 +473,8 @@ typedef struct ccodecs_gain_map {
   uint32_t width;             ///< As stored, in pixels; nothing is decoded yet.
   uint32_t height;            ///< As stored, in pixels.
   const uint8_t *file;        ///< An HEIC or AVIF file that contains the map alone, in the orientation of its image.
-  size_t file_count;          ///< Size of `file` in bytes; 0 if the map is damaged, or too large for the budget.
+  size_t file_count;          ///< Size of `file` in bytes; 0 if the map is damaged, too large for the budget, or has
+                              ///< more than 65535 columns or rows.
   const uint8_t *description; ///< The metadata of ISO 21496-1 (annex C, from the versions on), or an XMP packet.
   size_t description_count;   ///< Size of `description` in bytes, at most 64 KiB; 0 without one.
 } ccodecs_gain_map;
