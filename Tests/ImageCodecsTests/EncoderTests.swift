@@ -111,6 +111,16 @@ struct EncoderTests {
     }
   }
 
+  @Test("of PNG write the right CRC of the last chunk, which is empty, with every library", arguments: [2, 6])
+  func lastChunk(level: Int) throws {
+    let pixels = try Pixels.decode(Fixture.bytes("photo.png"))
+    var options = EncoderOptions(
+      format: .png, width: pixels.layout[0].width, height: pixels.layout[0].height, pixelFormat: pixels.format)
+    options.png.compressionLevel = level
+    let bytes = try encode(pixels, options, rowCount: 16, budget: ImageBudget(limit: 1 << 26))
+    #expect(Array(bytes.suffix(12)) == Container.pngChunk("IEND", []))
+  }
+
   @Test("of JPEG buffer at most 1 MB of symbols and their 0.4 MB of output, and send what follows")
   func boundedJPEG() throws {
     let width = 512

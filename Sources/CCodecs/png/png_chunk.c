@@ -10,7 +10,7 @@ uint32_t ccodecs_png_crc_update(uint32_t crc, const uint8_t *body, size_t count)
 #ifdef CCODECS_ISAL
   return crc32_gzip_refl(crc, body, count); // seven times as fast (png.md)
 #else
-  return (uint32_t)crc32_z(crc, body, count);
+  return count == 0 ? crc : (uint32_t)crc32_z(crc, body, count); // zlib starts again if there is no body
 #endif
 }
 
