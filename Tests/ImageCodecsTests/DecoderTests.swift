@@ -252,6 +252,17 @@ struct DecoderTests {
     }
   }
 
+  @Test("accept a PNG whose compressed data has a wrong checksum, however its bytes arrive", arguments: [1, 50, .max])
+  func wrongDataChecksum(windowByteCount: Int) throws {
+    let file = Container.png(
+      width: 2, height: 2, bitDepth: 8, colorType: 0, rows: [0, 10, 20, 0, 30, 40])
+    var data = Array(file[41..<file.count - 16])
+    data[data.count - 1] ^= 1
+    let bytes = file.prefix(33) + Container.pngChunk("IDAT", data) + Container.pngChunk("IEND", [])
+    let pixels = try Pixels.decode(Array(bytes), windowByteCount: windowByteCount)
+    #expect(pixels.planes == [[10, 20, 30, 40]] && pixels.warnings == [.damaged])
+  }
+
   @Test("refuse a PNG whose checksum is wrong")
   func wrongChecksum() {
     let error = #expect(throws: CodecError.self) { _ = try Pixels.decode(Fixture.bytes("pngsuite-xcsn0g01.png")) }

@@ -218,8 +218,12 @@ static ccodecs_status fill_batch(png_decoder *d, ccodecs_input *input, uint32_t 
     size_t count;
     const bool is_good = inflate_into(d, input, batch_row(d, 0) - 1 + d->filled, wanted_bytes - d->filled, &count);
     d->filled += count;
-    if (!is_good) {
+    if (!is_good && d->filled < wanted_bytes) {
       return ccodecs_decoder_fail(&d->base, CCODECS_CORRUPT, "the PNG's compressed data is damaged");
+    }
+    if (!is_good) { // behind these rows, which are the last ones if only the checksum is wrong
+      d->base.header.warnings |= CCODECS_WARNING_DAMAGED;
+      d->is_inflated = true;
     }
     if (count == 0 && input->count == 0) {
       break;
