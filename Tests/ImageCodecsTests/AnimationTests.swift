@@ -117,6 +117,24 @@ struct AnimationTests {
     #expect(frames.allSatisfy { $0.nanoseconds == 0 })
   }
 
+  @Test("a GIF frame of any duration is stored once, and if it is cleared twice", arguments: [false, true])
+  func longFrame(isCleared: Bool) throws {
+    var generator = SeededGenerator(seed: 6)
+    let count = 32 * 24
+    let noise = (0..<count * 4).map { $0 % 4 == 3 ? 255 : UInt8.random(in: 0...255, using: &generator) }
+    let next = noise.enumerated().map { $0 % 4 == 3 ? (isCleared ? 0 : 255) : ~$1 }
+    let (long, frameCount) = try encodedAnimation(
+      Array(repeating: noise, count: 5) + [next], durations: Array(repeating: 65_535, count: 5) + [7], width: 32,
+      height: 24, as: .gif)
+    let (short, _) = try encodedAnimation([noise, next], durations: [65_535, 7], width: 32, height: 24, as: .gif)
+    #expect(long.count < (isCleared ? 2 : 1) * short.count + 100)
+    let (animation, plain) = (try Pixels.decode(long, frames: (0, 0)), try Pixels.decode(short, frames: (0, 0)))
+    #expect(
+      frameCount == 6
+        && animation.frames.map { $0.nanoseconds / 10_000_000 } == Array(repeating: 65_535, count: 5) + [7])
+    #expect(animation.frameBytes == Array(repeating: plain.frameBytes[0], count: 5) + [plain.frameBytes[1]])
+  }
+
   /// The flags of each frame of a WebP.
   private func flags(_ webp: [UInt8]) -> [UInt8] {
     webp.indices.dropLast(23).filter { Array(webp[$0..<$0 + 4]) == [UInt8]("ANMF".utf8) }.map { webp[$0 + 23] }

@@ -273,7 +273,35 @@ static uint64_t pending_delay(gif_encoder *e) {
   return (uint64_t)rounded;
 }
 
-/// Writes the pending frame. One that lasts longer than the format can specify is repeated, which changes nothing.
+/// Takes as much of a duration as a frame can last.
+static uint32_t take_delay(uint64_t *left) {
+  const uint32_t delay = *left < most_delay ? (uint32_t)*left : most_delay;
+  *left -= delay;
+  return delay;
+}
+
+/// Appends the pending frame.
+static bool append_frame(gif_encoder *e, ccodecs_bytes *output, uint32_t delay, uint8_t disposal) {
+  uint8_t control[8] = {0x21, 0xF9, 4, (uint8_t)(disposal << 2 | (e->transparent >= 0))};
+  ccodecs_put_le16(control + 4, delay);
+  control[6] = (uint8_t)(e->transparent >= 0 ? e->transparent : 0);
+  e->base.stored_frames++;
+  return append(e, output, control, sizeof control) &&
+         append(e, output, ccodecs_bytes_start(&e->compressed), e->compressed.count);
+}
+
+/// Appends a frame that changes nothing: one pixel, whose index 0 is transparent.
+static bool append_pause(gif_encoder *e, ccodecs_bytes *output, uint32_t delay) {
+  uint8_t frame[23] = {0x21, 0xF9, 4, DISPOSAL_KEEP << 2 | 1, [8] = 0x2C, [13] = 1, [15] = 1};
+  static const uint8_t codes[5] = {2, 2, 0x44, 1, 0}; // of three bits: clear, 0, end
+  ccodecs_put_le16(frame + 4, delay);
+  memcpy(frame + 18, codes, sizeof codes);
+  e->base.stored_frames++;
+  return append(e, output, frame, sizeof frame);
+}
+
+/// Writes the pending frame. One that lasts longer than the format can specify is followed by frames that change
+/// nothing, and if it is cleared, by itself, as only the last one clears its part.
 static ccodecs_status flush_pending(gif_encoder *e, bool is_animation, bool is_last) {
   const bool is_waiting = must_wait(e, is_last);
   if (!is_waiting && !e->has_begun && !write_beginning(e, is_animation)) {
@@ -281,20 +309,15 @@ static ccodecs_status flush_pending(gif_encoder *e, bool is_animation, bool is_l
   }
   ccodecs_bytes *output = is_waiting ? &e->waiting : &e->base.output;
   uint64_t left = is_animation ? pending_delay(e) : 0;
-  do {
-    const uint32_t delay = left < most_delay ? (uint32_t)left : most_delay;
-    left -= delay;
-    uint8_t control[8] = {0x21, 0xF9, 4, (uint8_t)(e->disposal << 2 | (e->transparent >= 0))};
-    ccodecs_put_le16(control + 4, delay);
-    control[6] = (uint8_t)(e->transparent >= 0 ? e->transparent : 0);
-    e->base.stored_frames++;
-    if (!append(e, output, control, sizeof control) ||
-        !append(e, output, ccodecs_bytes_start(&e->compressed), e->compressed.count)) {
-      return CCODECS_NO_MEMORY;
-    }
-  } while (left > 0);
+  const uint32_t first = take_delay(&left);
+  bool has_room = append_frame(e, output, first, left > 0 ? DISPOSAL_KEEP : e->disposal);
+  while (has_room && left > 0) {
+    const uint32_t delay = take_delay(&left);
+    has_room = left == 0 && e->disposal == DISPOSAL_CLEAR ? append_frame(e, output, delay, DISPOSAL_CLEAR)
+                                                          : append_pause(e, output, delay);
+  }
   e->base.has_pending = false;
-  return CCODECS_OK;
+  return has_room ? CCODECS_OK : CCODECS_NO_MEMORY;
 }
 
 /// Spools the output if the result is written at its end.
