@@ -114,6 +114,32 @@ struct KeptMetadataTests {
     }
   }
 
+  @Test(
+    "metadata that an HEIC image shares is kept, also where the sizes of its references have 8 bytes",
+    .enabled(if: ImageFormat.heic.isDecodable), arguments: [false, true])
+  func shared(hasLongReferences: Bool) throws {
+    var file = HEIFFile(brand: "heic")
+    let coded = HEIFFile.Coded(fixture: "photo.heic")
+    let images = [file.add(coded), file.add(coded)]
+    file.refer("cdsc", from: file.add("mime", data: Self.xmp), to: images)
+    file.hasLongReferences = hasLongReferences
+    let (bytes, _) = try process(file.bytes, Self.configuration(.keepAll, .jpeg))
+    #expect(Self.holds(bytes, "Dorf"))
+  }
+
+  @Test(
+    "shared metadata of an HEIC that is too large is left out as a whole", .enabled(if: ImageFormat.heic.isDecodable))
+  func sharedPieces() throws {
+    var file = HEIFFile(brand: "heic")
+    let coded = HEIFFile.Coded(fixture: "photo.heic")
+    let images = [file.add(coded), file.add(coded)]
+    let xmp = file.add("mime", data: Self.xmp + [UInt8](repeating: 0x20, count: 70_000))
+    file.refer("cdsc", from: xmp, to: images)
+    file.pieces = [xmp: Self.xmp.count + 10_000]
+    let (bytes, _) = try process(file.bytes, Self.configuration(.keepAll, .jpeg))
+    #expect(!Self.holds(bytes, "Dorf"))
+  }
+
   @Test("the author of a PNG without EXIF is kept as EXIF")
   func author() throws {
     let png = Container.png(Fixture.bytes("photo.png"), adding: [("tEXt", Array("Author\0Anna Beispiel".utf8))])

@@ -54,6 +54,11 @@ package struct HEIFFile {
   /// Properties of items behind the end of the list of these, where no reader finds them.
   package var uncounted: [(item: Int, property: Box)] = []
 
+  /// Whether references have sizes of 8 bytes.
+  package var hasLongReferences = false
+  /// The sizes of the first of two pieces in which the data of items is stored.
+  package var pieces: [Int: Int] = [:]
+
   /// Creates an empty file; the first item added becomes the primary image.
   package init(brand: String) { self.brand = brand }
 
@@ -124,10 +129,13 @@ package struct HEIFFile {
       Self.box("infe", [2, 0, 0, 0] + two(index + 1) + [0, 0] + Array(item.type.utf8) + [0])
     }
     let lists = references.flatMap { reference -> [UInt8] in
-      Self.box(reference.type, two(reference.from) + two(reference.to.count) + reference.to.flatMap(two))
+      let body = two(reference.from) + two(reference.to.count) + reference.to.flatMap(two)
+      return hasLongReferences ? Self.longBox(reference.type, body) : Self.box(reference.type, body)
     }
     let places = items.indices.flatMap { (index: Int) -> [UInt8] in
-      two(index + 1) + [0, 0, 0, 1] + four(starts[index]) + four(items[index].data.count)
+      let (start, count) = (starts[index], items[index].data.count)
+      guard let first = pieces[index + 1] else { return two(index + 1) + [0, 0, 0, 1] + four(start) + four(count) }
+      return two(index + 1) + [0, 0, 0, 2] + four(start) + four(first) + four(start + first) + four(count - first)
     }
     let container = Self.box("ipco", properties.flatMap { Self.box($0.type, $0.body) })
     return Self.box(
@@ -141,6 +149,10 @@ package struct HEIFFile {
 
   private static func box(_ type: String, _ body: [UInt8]) -> [UInt8] {
     Container.bigEndian(body.count + 8, byteCount: 4) + Array(type.utf8) + body
+  }
+
+  private static func longBox(_ type: String, _ body: [UInt8]) -> [UInt8] {
+    [0, 0, 0, 1] + Array(type.utf8) + Container.bigEndian(body.count + 16, byteCount: 8) + body
   }
 
   private func two(_ value: Int) -> [UInt8] { Container.bigEndian(value, byteCount: 2) }

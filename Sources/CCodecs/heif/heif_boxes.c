@@ -22,7 +22,11 @@ bool heif_walk_next(heif_walk *walk, heif_box *box) {
   if (walk->is_broken) {
     return false;
   }
-  *box = (heif_box){.type = ccodecs_be32(bytes + 4), .body = {.bytes = bytes + head, .count = (size_t)size - head}};
+  *box = (heif_box){
+      .head = bytes,
+      .type = ccodecs_be32(bytes + 4),
+      .body = {.bytes = bytes + head, .count = (size_t)size - head},
+  };
   walk->at += (size_t)size;
   return true;
 }

@@ -21,6 +21,7 @@ typedef struct heif_span {
 } heif_span;
 
 typedef struct heif_box {
+  const uint8_t *head; ///< Its size of 4 bytes and its type; the body follows them, or a size of 8 bytes behind them.
   uint32_t type;
   heif_span body;
 } heif_box;

@@ -392,9 +392,8 @@ static bool keep_tiles(heif_reader *r, heif_span list, uint32_t number_bytes) {
 /// Changes a reference from an item to several others to a type that libheif ignores, as libheif 1.15 refuses a file
 /// with one. Cameras write gain maps and EXIF that are those of an image and of its tone-mapped form.
 static void conceal(heif_reader *r, heif_box box) {
-  enum { TYPE_BYTES = 4 };
-  const uint8_t *type = box.body.bytes - TYPE_BYTES;
-  r->file[type - r->file] = HEIF_CONCEALED;
+  enum { SIZE_BYTES = 4 };
+  r->file[box.head + SIZE_BYTES - r->file] = HEIF_CONCEALED;
 }
 
 /// Reads one kind of reference from one item to others.
