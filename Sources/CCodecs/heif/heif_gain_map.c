@@ -195,8 +195,8 @@ static bool is_exif(const map_reader *r, uint64_t identifier) {
 
 // MARK: Data
 
-/// Appends the data of an item, at most `max_bytes`. Returns false if the budget is exhausted; sets *count to the
-/// number of bytes, 0 if they cannot be used.
+/// Appends the data of an item, nothing if it is more than `max_bytes`. Returns false if the budget is exhausted; sets
+/// *count to the number of bytes, 0 if they cannot be used.
 static bool append_data(
     const map_reader *r, uint64_t identifier, size_t max_bytes, ccodecs_bytes *bytes, size_t *count) {
   heif_places places;
@@ -210,6 +210,7 @@ static bool append_data(
     for (uint32_t i = 0; place.identifier == identifier && source.bytes != NULL && i < place.extent_count; i++) {
       const heif_extent extent = heif_place_extent(&place, i, source.count);
       if (extent.span_count > max_bytes - *count) {
+        bytes->count -= *count; // those of the pieces before
         *count = 0;
         return true;
       }
