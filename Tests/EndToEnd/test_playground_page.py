@@ -1,5 +1,6 @@
 """The playground's page in a headless Chromium."""
 
+import gain_maps
 import pytest
 from PIL import Image
 
@@ -83,6 +84,26 @@ def test_a_person_tunes_a_result(browser, playground, image_file):
     page.click("#modes [data-value=difference]")
     page.wait("Boolean(playground.difference)")
     assert 0 <= page.run("playground.difference.mean") < 20
+    assert page.problems == []
+    page.close()
+
+
+@needs_chromium
+def test_a_gain_map_is_shown_and_kept(browser, playground, tmp_path):
+    file = tmp_path / "hdr.jpg"
+    file.write_bytes(gain_maps.ultra_hdr(photo(1200, 800), gain_maps.jpeg(gain_maps.gradient(300, 200))))
+    page = opened(browser, playground, file)
+    assert "gain map (iso) 300×200, up to 5.7 times as bright" in page.run("document.getElementById('caption').textContent")
+    card = "document.querySelector('.card-state').textContent"
+    assert "gain map" not in page.run(card)
+
+    field = ".field[data-path=gain_map]"
+    page.run(f"document.querySelector('{field}').closest('details').open = true")
+    page.run(f"[...document.querySelectorAll('{field} [role=radio]')].find((one) => one.textContent === 'keep').click()")
+    page.wait("playground.overrides.gain_map === 'GAIN_MAP_KEEP'")
+    page.wait(DONE)
+    page.wait("playground.variant.result.report.gain_map_bytes > 0")
+    assert "with a gain map of" in page.run(card)
     assert page.problems == []
     page.close()
 

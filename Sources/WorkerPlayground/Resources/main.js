@@ -36,6 +36,10 @@ const tools = {
 /** The similarity at which formats are compared, unless the chosen result has one: "very high quality". */
 const comparedSimilarity = 80;
 
+/** The gain map of an image, as inspected. */
+const gainMapText = ({ kind, width, height, headroom }) =>
+  `gain map (${kind.replace("_", " ")}) ${width}×${height}${headroom ? `, up to ${headroom.toFixed(1)} times as bright` : ""}`;
+
 class Playground {
   constructor(contract) {
     this.contract = contract;
@@ -493,6 +497,7 @@ class Playground {
     const { image, variant, difference: delta } = this;
     const { result } = variant;
     const parts = [`${image.name}: ${image.info.format} ${image.info.width}×${image.info.height}, ${bytes(image.bytes)}`];
+    if (image.info.gain_map) parts.push(gainMapText(image.info.gain_map));
     if (result && !variant.error) parts.push(`result: ${result.report.output.format} ${result.report.output.width}×${result.report.output.height}, ${bytes(result.blob.size)}`);
     if (delta) {
       parts.push(`mean difference ${delta.mean.toFixed(2)} of 255, largest ${delta.largest}, ${(delta.share * 100).toFixed(1)} % of pixels`);

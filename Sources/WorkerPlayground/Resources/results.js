@@ -85,7 +85,8 @@ export class Cards {
     ].filter(Boolean).join(" · ");
     const saved = original.bytes - weight;
     parts.state.textContent = [
-      saved > 0 && `saves ${bytes(saved)}`, report.passthrough && "passed through", report.cache_hit && "from the cache",
+      saved > 0 && `saves ${bytes(saved)}`, report.gain_map_bytes > 0 && `with a gain map of ${bytes(report.gain_map_bytes)}`,
+      report.passthrough && "passed through", report.cache_hit && "from the cache",
       report.faces?.length > 0 && `${report.faces.length} ${report.faces.length === 1 ? "face" : "faces"} found, which the view Original shows`,
       ...(report.warnings ?? []),
     ].filter(Boolean).join(" · ");
