@@ -175,10 +175,16 @@ extension ImageWork {
   /// Returns the properties of the image whose first bytes these are.
   func inspect(_ bytes: [UInt8]) throws(PipelineError) -> ImagePipeline.ImageInfo {
     noteFile(bytes.span.bytes, countsFrames: true)
+    planning.reportsGainMap = true
     do throws(PipelineError) {
       _ = try readHeader(bytes.span.bytes, isLast: !ImageReader.isBeginning(bytes))
-      guard let plan else { throw PipelineError(.truncatedImage, "the image ends before its header does") }
-      return plan.input
+      guard var input = plan?.input else {
+        throw PipelineError(.truncatedImage, "the image ends before its header does")
+      }
+      if let map = ImageReader.gainMap(of: bytes.span.bytes) {
+        input.gainMap = map.displayed(orientation: input.orientation)
+      }
+      return input
     } catch {
       throw error.code == .truncatedImage ? ImageReader.incomplete(error, bytes.span.bytes) : error
     }

@@ -31,6 +31,10 @@ public struct ImageInfo: Sendable, Hashable, CustomStringConvertible {
   public var duration: Duration? { info.duration }
   /// The number of times that the animation is played, 0 for ever; `nil` for a still image, and if it is not known.
   public var playCount: Int? { info.playCount }
+  /// The HDR gain map; only of an image that ``ImageProcessor/inspect(_:)`` describes.
+  ///
+  /// It is `nil` without a map, and for a JPEG whose map is not in the bytes, as it follows the image.
+  public var gainMap: GainMapInfo? { info.gainMap.map { GainMapInfo($0) } }
 
   /// The format and the size, such as `jpeg 640x480`.
   public var description: String { "\(format.isEmpty ? "auto" : format) \(width)x\(height)" }

@@ -35,6 +35,8 @@ public struct ProcessingReport: Sendable, Hashable, CustomStringConvertible {
   public var inputByteCount: UInt64 { report.inputByteCount }
   /// The size of the result in bytes.
   public var outputByteCount: UInt64 { report.outputByteCount }
+  /// The size in bytes of the HDR gain map that the result contains, as part of ``outputByteCount``; 0 without one.
+  public var gainMapByteCount: UInt64 { report.gainMapByteCount }
   /// The maximum number of bytes that were allocated for the image at once.
   public var peakMemoryByteCount: UInt64 { report.peakMemoryByteCount }
   /// The compression quality of the result, 0 to 1; `nil` for a lossless result.

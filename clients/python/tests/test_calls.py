@@ -17,7 +17,8 @@ import pytest
 from fake import Break, FakeWorker, status
 from image_worker import (
     TLS, AsyncClient, AuthenticationError, Client, DeadlineError, ImageError, ImageInfo, ImageWorkerError,
-    InvalidRequestError, LimitExceededError, OverloadedError, Overlay, ProcessingReport, RetryPolicy, UnavailableError)
+    InvalidRequestError, LimitExceededError, OverloadedError, Overlay, ProcessingReport, RetryPolicy, UnavailableError,
+    __all__ as exported)
 
 QUICK = RetryPolicy(initial_delay=0.01, max_delay=0.05, give_up_after=1)
 LARGE = os.urandom(3 << 20)
@@ -357,6 +358,12 @@ def test_closing_ends_calls(call: Callable[[Client], object]) -> None:
         with pytest.raises(RuntimeError, match="the client is closed"):
             called.result(10)
         going.set()
+
+
+def test_the_messages_of_an_image_can_be_imported() -> None:
+    descriptors = [ImageInfo.DESCRIPTOR, *(field.message_type for field in ImageInfo.DESCRIPTOR.fields if field.message_type)]
+    names = {descriptor.name for descriptor in descriptors if descriptor.file.package.startswith("imageworker")}
+    assert {"ImageInfo", "GainMapInfo", "TensorInfo"} <= names <= set(exported)
 
 
 def test_both_clients_have_the_same_methods() -> None:

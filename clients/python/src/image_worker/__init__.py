@@ -12,7 +12,7 @@ from ._errors import (
     OverloadedError, UnavailableError)
 from ._generated.fields import Fields
 from ._generated.image_worker_pb2 import (
-    ImageInfo, InspectImageResponse, Preset, ProcessingReport, TensorInfo, WarningCode, WarningDetail)
+    GainMapInfo, ImageInfo, InspectImageResponse, Preset, ProcessingReport, TensorInfo, WarningCode, WarningDetail)
 from ._options import TLS, RetryPolicy
 from ._requests import Overlay
 from ._results import Result
@@ -21,7 +21,8 @@ from ._sync import Client
 from ._tensors import TensorBatch, TensorOptions, TensorsOptions
 
 __all__ = [
-    "TLS", "AsyncClient", "AuthenticationError", "BatchResult", "Client", "DeadlineError", "Fields", "ImageError",
-    "ImageInfo", "ImageWorkerError", "InspectImageResponse", "InvalidRequestError", "Item", "LimitExceededError",
-    "Overlay", "OverloadedError", "Preset", "ProcessingReport", "Result", "RetryPolicy", "Source", "TensorBatch",
-    "TensorColumn", "TensorInfo", "TensorOptions", "TensorsOptions", "UnavailableError", "WarningCode", "WarningDetail"]
+    "TLS", "AsyncClient", "AuthenticationError", "BatchResult", "Client", "DeadlineError", "Fields", "GainMapInfo",
+    "ImageError", "ImageInfo", "ImageWorkerError", "InspectImageResponse", "InvalidRequestError", "Item",
+    "LimitExceededError", "Overlay", "OverloadedError", "Preset", "ProcessingReport", "Result", "RetryPolicy", "Source",
+    "TensorBatch", "TensorColumn", "TensorInfo", "TensorOptions", "TensorsOptions", "UnavailableError", "WarningCode",
+    "WarningDetail"]
