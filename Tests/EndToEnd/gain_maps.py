@@ -46,8 +46,11 @@ def jpeg(pixels: np.ndarray, **options) -> bytes:
     return file.getvalue()
 
 
-def ultra_hdr(image: bytes, gain_map: bytes, exif: bytes = b"", iso: bool = True) -> bytes:
-    """Puts a map behind an image, described in XMP and, with `iso`, as ISO 21496-1."""
+def ultra_hdr(image: bytes, gain_map: bytes, exif: bytes = b"", iso: bool = True, offset_error: int | None = 0) -> bytes:
+    """Puts a map behind an image, described in XMP and, with `iso`, as ISO 21496-1.
+
+    The offset in the multi-picture segment is wrong by `offset_error`; `None` leaves the segment out.
+    """
     described = gain_map[:2] + segment(0xE1, MAP_XMP) + (segment(0xE2, MAP_ISO) if iso else b"") + gain_map[2:]
     item = '<rdf:li rdf:parseType="Resource"><Container:Item Item:Mime="image/jpeg" %s/></rdf:li>'
     items = item % 'Item:Semantic="Primary"' + item % f'Item:Semantic="GainMap" Item:Length="{len(described)}"'
@@ -63,9 +66,11 @@ def ultra_hdr(image: bytes, gain_map: bytes, exif: bytes = b"", iso: bool = True
         tags = struct.pack(">H", 3) + struct.pack(">HHI4s", 0xB000, 7, 4, b"0100") + struct.pack(">HHII", 0xB001, 4, 1, 2)
         tags += struct.pack(">HHII", 0xB002, 7, 32, 50) + bytes(4)
         entries = struct.pack(">IIIHH", 0x30000, total, 0, 0, 0)
-        entries += struct.pack(">IIIHH", 0, len(described), total - start, 0, 0)
+        entries += struct.pack(">IIIHH", 0, len(described), total - start + (offset_error or 0), 0, 0)
         return segment(0xE2, b"MPF\0MM\0*" + struct.pack(">I", 8) + tags + entries)
 
+    if offset_error is None:
+        return head + image[2:] + described
     total = len(head) + len(pictures(len(head) + 8)) + len(image) - 2
     return head + pictures(total) + image[2:] + described
 

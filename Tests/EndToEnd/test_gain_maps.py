@@ -138,6 +138,49 @@ def test_the_command_keeps_it(photo, tmp_path):
     assert line["gain_map_bytes"] == len(gain_maps.map_of(tmp_path / "small.jpg"))
 
 
+# MARK: Directories
+
+
+@pytest.fixture(scope="module")
+def unlisted() -> list[bytes]:
+    """Files whose map only the directory in XMP lists, or whose multi-picture segment is wrong, and one that is right."""
+    image = gain_maps.jpeg(np.asarray(Image.open(io.BytesIO(gain_maps.seeds.FIXTURES.joinpath("photo-420.jpg").read_bytes()))))
+    gain_map = gain_maps.jpeg(gain_maps.gradient(60, 40))
+    return [gain_maps.ultra_hdr(image, gain_map, offset_error=error) for error in (None, -212, 90, 0)]
+
+
+def test_a_map_that_only_the_directory_lists_is_kept_and_inspected(client, unlisted, tmp_path):
+    *files, listed = unlisted
+    expected, report = process(client, listed, max_width=80)
+    assert report.gain_map_bytes > 0
+    for file in files:
+        data, report = process(client, file, max_width=80)
+        assert data == expected and not report.warning_details
+        found = client.call("InspectImage", "unary_unary")(client.message("InspectImageRequest")(image=file), timeout=60).info
+        assert (found.gain_map.kind, found.gain_map.width, found.gain_map.height) == ("iso", 60, 40)
+        (tmp_path / "photo.jpg").write_bytes(file)
+        command = [os.environ["IMAGE_WORKER"], "inspect", str(tmp_path / "photo.jpg")]
+        assert "iso 60x40" in subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    (tmp_path / "result.jpg").write_bytes(expected)
+    assert "Warning" not in gain_maps.exiftool(tmp_path / "result.jpg", "-XMP-Container:Directory", "-warning")
+
+
+@built_in("isolation")
+def test_a_map_that_only_the_directory_lists_is_kept_with_isolation_and_in_small_chunks(client, unlisted):
+    worker = Worker("--isolation", "process")
+    try:
+        isolated = Client(worker)
+        message = isolated.message
+        configuration = message("ProcessingConfiguration")(compression_quality=0.9, gain_map="GAIN_MAP_KEEP", max_width=80)
+        requests = [message("BatchProcessRequest")(item_id="a", start=message("BatchItemStart")(configuration=configuration))]
+        requests += [message("BatchProcessRequest")(item_id="a", chunk=unlisted[0][at:at + 97]) for at in range(0, len(unlisted[0]), 97)]
+        requests.append(message("BatchProcessRequest")(item_id="a", end=message("BatchItemEnd")()))
+        parts = list(isolated.call("BatchProcess", "stream_stream")(iter(requests), timeout=60))
+        assert b"".join(part.chunk for part in parts) == process(client, unlisted[3], max_width=80)[0]
+    finally:
+        assert worker.stop() == 0, "".join(worker.log)
+
+
 # MARK: HEIC and AVIF
 
 

@@ -1,8 +1,10 @@
 /// Finds where the gain map of a JPEG may be, and what it says about it, from the bytes of its header.
 ///
-/// The file lists the images behind its first one in a segment of the multi-picture format. Whether one of them is a
-/// gain map is known once its own header has been read; see `GainMapMetadata`. Sources: CIPA DC-007 (multi-picture
-/// format), section 5.2; Ultra HDR image format 1.1; ISO 21496-1, annex C.
+/// The file lists the images behind its first one in a segment of the multi-picture format, or in a directory of
+/// GContainer, whose sizes count from the end of the first image. Places of both are considered, as editors of metadata
+/// lose the first list or let it go stale. Whether an image is a gain map is known once its own header has been read;
+/// see `GainMapMetadata`. Sources: CIPA DC-007 (multi-picture format), section 5.2; Ultra HDR image format 1.1; ISO
+/// 21496-1, annex C.
 package struct GainMapSearch: Sendable {
   /// The place of an image behind the first one.
   package struct Place: Sendable, Hashable {
@@ -18,26 +20,92 @@ package struct GainMapSearch: Sendable {
   /// The maximum number of images that are considered.
   private static let maxPlaceCount = 8
 
-  private var segments = JPEGSegments([.exif, .xmp, .iso, .multiPicture])
+  private var segments = JPEGSegments([.exif, .xmp, .iso, .multiPicture], followsScans: true)
+  /// The number of segments whose lists were read.
+  private var readCount = 0
+  /// The images of the multi-picture segment, in the order of their places.
+  private var listed: [Place] = []
+  /// The map of the directory.
+  private var contained: ContainerDirectory.Place?
 
   package init() {}
 
-  /// The maximum number of bytes that the search stores.
-  package static var maxByteCount: Int { JPEGSegments.maxByteCount }
+  /// The number of bytes that the search stores.
+  package var byteCount: Int { segments.byteCount }
 
   /// Reads the next bytes of the file.
-  package mutating func push(_ bytes: RawSpan) { segments.push(bytes) }
+  package mutating func push(_ bytes: RawSpan) { push(bytes) { _ in } }
 
-  /// The images that may be a gain map, in the order of their places.
-  package var places: [Place] {
-    guard let segment = segments.segments.first(where: { $0.kind == .multiPicture }) else { return [] }
+  /// Reads the next bytes of the file.
+  /// - Parameters:
+  ///   - bytes: The next bytes.
+  ///   - charge: Called with a number of bytes before they are stored.
+  /// - Throws: The errors of `charge`.
+  package mutating func push<Failure: Error>(
+    _ bytes: RawSpan, charge: (Int) throws(Failure) -> Void
+  ) throws(Failure) {
+    try segments.push(bytes, charge: charge)
+    for segment in segments.segments[readCount...] { readList(segment) }
+    readCount = segments.segments.count
+  }
+
+  /// Reads the bytes at `position` of the file, as far as they were not read before, if they help to find the map.
+  ///
+  /// The header was read, and no byte before `position` was left out. Nothing is stored.
+  package mutating func follow(_ bytes: RawSpan, at position: UInt64) {
+    guard isFollowing, segments.position >= position else { return }
+    push(bytes.extracting(droppingFirst: Int(clamping: segments.position - position)))
+  }
+
+  /// Whether the end of the image must be found, as the place of the map counts from there.
+  package var isFollowing: Bool { contained != nil && segments.imageEnd == nil && !segments.isOver }
+
+  private mutating func readList(_ segment: JPEGSegments.Segment) {
+    switch segment.kind {
+    case .multiPicture where listed.isEmpty: listed = Self.places(of: segment)
+    case .xmp where contained == nil:
+      contained = ContainerDirectory.gainMap(in: Array(segment.body.dropFirst(segment.kind.name.count)))
+    case .exif, .iso, .multiPicture, .profile, .xmp: break
+    }
+  }
+
+  /// Returns the images of a multi-picture segment that may be a gain map.
+  private static func places(of segment: JPEGSegments.Segment) -> [Place] {
     // Offsets count from the byte order of the list.
-    let start = segment.offset + 4 + UInt64(JPEGSegments.Kind.multiPicture.name.count)
-    let list = Array(segment.body.dropFirst(JPEGSegments.Kind.multiPicture.name.count))
-    return MultiPictureList.images(of: list, maxCount: Self.maxPlaceCount)
+    let start = segment.offset + 4 + UInt64(segment.kind.name.count)
+    return MultiPictureList.images(of: Array(segment.body.dropFirst(segment.kind.name.count)), maxCount: maxPlaceCount)
       .filter { $0.mayBeGainMap && $0.offset > 0 && $0.byteCount > 0 }
       .map { Place(offset: start + UInt64($0.offset), byteCount: UInt64($0.byteCount)) }
       .sorted { $0.offset < $1.offset }
+  }
+
+  /// Whether the map may be behind `position`.
+  package func mayHaveMap(behind position: UInt64) -> Bool {
+    contained != nil || listed.contains { $0.offset >= position }
+  }
+
+  /// The position at which the image ends for the sake of its map, at `position` or behind it; `nil` if it goes on, or
+  /// while that is not known.
+  package func imageEnd(behind position: UInt64) -> UInt64? {
+    if isFollowing { return nil }
+    if contained != nil, let end = segments.imageEnd, end >= position { return end }
+    return listed.first { $0.offset >= position }?.offset
+  }
+
+  /// The images that may be a gain map, in the order of their places; without that of the directory until the end of
+  /// the image is found.
+  ///
+  /// Where both lists name the same place, the larger size counts, as a map ends with its own data.
+  package var places: [Place] {
+    guard let contained, let end = segments.imageEnd else { return listed }
+    var places = listed.filter { $0.offset >= end }
+    let place = Place(offset: end + contained.distance, byteCount: contained.byteCount)
+    if let index = places.firstIndex(where: { $0.offset == place.offset }) {
+      places[index].byteCount = max(places[index].byteCount, place.byteCount)
+    } else {
+      places.append(place)
+    }
+    return places.sorted { $0.offset < $1.offset }
   }
 
   /// The segment with which the file declares a gain map of ISO 21496-1; empty without one.
@@ -50,7 +118,9 @@ package struct GainMapSearch: Sendable {
   }
 
   /// Whether the header of the file has ended.
-  var isDone: Bool { segments.isDone }
+  var isHeaderDone: Bool { segments.isDone }
+  /// The number of bytes that were read, up to the end of the image.
+  var position: UInt64 { segments.position }
 
   /// The EXIF block of the image, from its byte order on; empty without one.
   var exif: [UInt8] {
@@ -62,14 +132,15 @@ package struct GainMapSearch: Sendable {
   ///
   /// Files of Apple do not: they have a camera's note instead.
   package var isDeclared: Bool {
-    segments.segments.contains { segment in
-      switch segment.kind {
-      case .iso: true
-      case .xmp: segment.bytes.contains(text: GainMapMetadata.adobeNamespace)
-      case .exif: segment.bytes.contains(text: "Apple iOS")
-      case .multiPicture, .profile: false
+    contained != nil
+      || segments.segments.contains { segment in
+        switch segment.kind {
+        case .iso: true
+        case .xmp: segment.bytes.contains(text: GainMapMetadata.adobeNamespace)
+        case .exif: segment.bytes.contains(text: "Apple iOS")
+        case .multiPicture, .profile: false
+        }
       }
-    }
   }
 }
 

@@ -40,7 +40,7 @@ struct GainMapXMP {
       guard case .start(_, let attributes, _) = token else { continue }
       for attribute in attributes where attribute.name.starts(with: "xmlns:".utf8) {
         let prefix = Self.text(attribute.name.dropFirst(6))
-        let isKept = Self.isKept(namespace: Self.text(Self.value(attribute)))
+        let isKept = Self.isKept(namespace: Self.text(attribute.value))
         if isKept { prefixes.insert(prefix) } else { others.insert(prefix) }
       }
     }
@@ -54,18 +54,11 @@ struct GainMapXMP {
     namespaces.contains(namespace) || namespace.hasPrefix(appleNamespaces)
   }
 
-  /// The value of an attribute, without its quotes.
-  private static func value(_ attribute: XMLReader.Attribute) -> ArraySlice<UInt8> {
-    let quote = UInt8(ascii: attribute.text.last == UInt8(ascii: "'") ? "'" : "\"")
-    guard let start = attribute.text.firstIndex(of: quote) else { return [] }
-    return attribute.text[(start + 1)...].dropLast()
-  }
-
   private func isKept(_ attribute: XMLReader.Attribute) -> Bool {
     guard attribute.text.count <= Self.maxValueByteCount else { return false }
     if attribute.name.starts(with: "xmlns:".utf8) {
       return prefixes.contains(Self.text(attribute.name.dropFirst(6)))
-        && Self.isKept(namespace: Self.text(Self.value(attribute)))
+        && Self.isKept(namespace: Self.text(attribute.value))
     }
     return isKept(name: attribute.name)
   }

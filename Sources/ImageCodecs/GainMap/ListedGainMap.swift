@@ -26,8 +26,21 @@ package struct ListedGainMap: Sendable {
     var search = GainMapSearch()
     windows(read, from: 0) { window in
       search.push(window)
-      return search.isDone
+      return search.isHeaderDone
     }
+    if let map = find(search, read) { return map }
+    guard search.isFollowing else { return nil }
+    windows(read, from: Int(search.position), maxByteCount: .max) { window in
+      search.push(window)
+      return !search.isFollowing
+    }
+    return find(search, read)
+  }
+
+  /// Returns the first map at the places of a search.
+  private static func find(
+    _ search: GainMapSearch, _ read: (_ offset: Int, _ byteCount: Int) -> [UInt8]
+  ) -> ListedGainMap? {
     for place in search.places {
       guard let start = Int(exactly: place.offset) else { continue }
       var (metadata, end) = (GainMapMetadata(), start)
@@ -45,10 +58,11 @@ package struct ListedGainMap: Sendable {
 
   /// Calls `body` with one window after the other until it returns true.
   private static func windows(
-    _ read: (_ offset: Int, _ byteCount: Int) -> [UInt8], from start: Int, _ body: (RawSpan) -> Bool
+    _ read: (_ offset: Int, _ byteCount: Int) -> [UInt8], from start: Int, maxByteCount: Int = maxHeaderByteCount,
+    _ body: (RawSpan) -> Bool
   ) {
     var count = 0
-    while count < maxHeaderByteCount {
+    while count < maxByteCount {
       let bytes = read(start + count, windowByteCount)
       if bytes.isEmpty || body(bytes.span.bytes) { return }
       count += bytes.count

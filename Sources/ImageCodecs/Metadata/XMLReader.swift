@@ -12,6 +12,13 @@ struct XMLReader {
   struct Attribute {
     var name: ArraySlice<UInt8>
     var text: ArraySlice<UInt8>
+
+    /// The value without its quotes.
+    var value: ArraySlice<UInt8> {
+      let quote = UInt8(ascii: text.last == UInt8(ascii: "'") ? "'" : "\"")
+      guard let start = text.firstIndex(of: quote) else { return [] }
+      return text[(start + 1)...].dropLast()
+    }
   }
 
   private var rest: ArraySlice<UInt8>

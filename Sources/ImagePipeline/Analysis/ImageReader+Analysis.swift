@@ -55,7 +55,9 @@ extension ImageReader {
   ) throws(PipelineError) -> Bool {
     guard consumed < bytes.byteCount || isLast, var analysis = analysis.take() else { return false }
     // A gain map is not part of the image.
-    if let byteCount = gainMapDistance(from: consumed), consumed + byteCount < bytes.byteCount {
+    if let byteCount = imageDistance(in: bytes.extracting(droppingFirst: consumed), from: consumed),
+      consumed + byteCount < bytes.byteCount
+    {
       let image = bytes.extracting(droppingFirst: consumed).extracting(first: byteCount)
       try stored.append(image)
       consumed += byteCount

@@ -2,8 +2,6 @@ internal import ImageCodecs
 
 /// How a rendition keeps the gain map of its image.
 struct GainMapPlan: Sendable, Hashable {
-  /// The images behind the image that may be the map.
-  let places: [GainMapSearch.Place]
   /// The map, if it is not behind the image; `nil` if it is.
   let stored: DescribedGainMap?
   /// The segment with which the image declares a map of ISO 21496-1; empty without one.
@@ -20,9 +18,9 @@ struct GainMapPlan: Sendable, Hashable {
   init(_ source: GainMapSource, _ configuration: ProcessingConfiguration) {
     isDeclared = source.isDeclared
     switch source {
-    case .listed(let search, let places): (self.places, marker, stored) = (places, search.marker, nil)
-    case .stored(let map): (places, marker, stored) = ([], [], map)
-    case .unusable: (places, marker, stored) = ([], [], nil)
+    case .listed(let search): (marker, stored) = (search.marker, nil)
+    case .stored(let map): (marker, stored) = ([], map)
+    case .unusable: (marker, stored) = ([], nil)
     }
     maxByteCount = configuration.maxBytes
     self.configuration = ProcessingConfiguration(
@@ -37,18 +35,27 @@ extension ImageReader {
   /// chroma, and what it may need in any case.
   private static let mapShare = (numerator: UInt64(3), denominator: UInt64(2), byteCount: UInt64(512 * 1024))
 
-  /// Returns the number of bytes up to the first image that may be a gain map; `nil` without one.
+  /// Returns the number of bytes up to the end of the image if a gain map may follow; `nil` if that is not known.
+  /// - `bytes`: the bytes of the file behind those that were consumed.
   /// - `consumed`: the number of bytes of the current call that were consumed.
-  func gainMapDistance(from consumed: Int) -> Int? {
+  mutating func imageDistance(in bytes: RawSpan, from consumed: Int) -> Int? {
     let start = position + UInt64(consumed)
-    return gainMaps?.places.first { $0.offset >= start }.map { Int($0.offset - start) }
+    gainMaps?.follow(bytes, at: start)
+    return gainMaps?.imageEnd(behind: start).map { Int(clamping: $0 - start) }
+  }
+
+  /// The maximum size of the image in its file, as far as that is known.
+  private func maxImageByteCount(_ followingByteCount: UInt64?) -> UInt64 {
+    let end = gainMaps?.imageEnd(behind: position) ?? followingByteCount.map { position + $0 }
+    return end ?? UInt64(limits.memory)
   }
 
   /// Adds the gain map of the image to the renditions that keep it, and warnings to those that cannot.
   /// - `decodingByteCount`: the working set of the image if it is decoded.
+  /// - `followingByteCount`: the number of bytes of the file that were not consumed, if it is known.
   func planGainMap(
     _ source: GainMapSource, _ image: inout ImagePlan, _ configurations: [ProcessingConfiguration],
-    decodingByteCount: UInt64
+    decodingByteCount: UInt64, followingByteCount: UInt64?
   ) throws(PipelineError) {
     var (imageByteCount, mapByteCount, headByteCount) = (UInt64(0), UInt64(0), UInt64(0))
     for index in image.renditions.indices {
@@ -58,7 +65,7 @@ extension ImageReader {
       } else {
         let gainMap = GainMapPlan(source, configurations[index])
         plan.gainMap = gainMap
-        let spooled = try plan.spooledByteCounts(before: gainMap.places.first, spill: limits.spill)
+        let spooled = try plan.spooledByteCounts(maxImageByteCount(followingByteCount), spill: limits.spill)
         imageByteCount += spooled.image
         mapByteCount += spooled.map
         headByteCount += UInt64(GainMapRoute.headByteCount)
@@ -90,13 +97,14 @@ extension ImageReader {
 
 extension Plan {
   /// Returns upper bounds of the bytes that the compressed image and map charge while they wait for each other.
+  /// - `imageByteCount`: the maximum size of the image in its file.
   fileprivate func spooledByteCounts(
-    before place: GainMapSearch.Place?, spill: SpillDirectory?
+    _ imageByteCount: UInt64, spill: SpillDirectory?
   ) throws(PipelineError) -> (image: UInt64, map: UInt64) {
     let encoder = encoder
     let encoded = try withCodecErrors { () throws(CodecError) in try encoder.maxByteCount() }
-    let copied = place.map { $0.offset + UInt64(encoder.metadata.maxStoredByteCount) + 64 }
-    let image = passthrough == .copied ? copied ?? encoded : encoded
+    let copied = imageByteCount + UInt64(encoder.metadata.maxStoredByteCount) + 64
+    let image = passthrough == .copied ? copied : encoded
     return (
       SpooledBytes.estimatedByteCount(image, spill: spill), SpooledBytes.estimatedByteCount(encoded, spill: spill)
     )

@@ -24,7 +24,7 @@ package final class GainMapRoute {
   private let gauge = OutputGauge()
   /// The position in the file of the next byte.
   private var position: UInt64
-  /// Whether the image ends where its map begins.
+  /// Whether the image has ended so that its map can follow.
   private var isImageEnded = false
   private var cpuTime = Duration.zero
 
@@ -45,7 +45,8 @@ package final class GainMapRoute {
       files.append(try GainMapFile(index: index, plan: plan, gainMap, limits: reader.limits, budget: reader.budget))
     }
     map = GainMapWork(
-      files, limits: reader.limits, budget: reader.budget, cancellation: cancellation, tracing: tracing)
+      files, search: reader.gainMaps, limits: reader.limits, budget: reader.budget, cancellation: cancellation,
+      tracing: tracing)
     var imagePlan = plan
     for file in files { imagePlan.renditions[file.index] = imagePlan.renditions[file.index].map(\.withoutGainMap) }
     image = try ImageRoute(
@@ -85,7 +86,7 @@ package final class GainMapRoute {
     _ bytes: RawSpan, isLast: Bool, _ output: (Int, RawSpan) -> Void
   ) throws(PipelineError) -> PipelineProgress? {
     guard var route = image.take() else { throw .unfinishedHeader }
-    let distance = map.distance(from: position) ?? .max
+    let distance = map.imageDistance(in: bytes, from: position) ?? .max
     let portion = bytes.extracting(first: min(bytes.byteCount, distance))
     let isEnd = isImageEnded || (isLast && portion.byteCount == bytes.byteCount)
     var count = 0

@@ -2,8 +2,8 @@ internal import ImageCodecs
 
 /// The places in a file at which its gain map is, or may be.
 enum GainMapSource {
-  /// JPEGs behind the image, one of which may be the map.
-  case listed(GainMapSearch, places: [GainMapSearch.Place])
+  /// A JPEG behind the image, at one of the places that a search finds.
+  case listed(GainMapSearch)
   /// An image among the items of the file.
   case stored(DescribedGainMap)
   /// The same, if it cannot be used.
@@ -17,7 +17,7 @@ enum GainMapSource {
   /// Whether the file declares that it has a map.
   var isDeclared: Bool {
     switch self {
-    case .listed(let search, _): search.isDeclared
+    case .listed(let search): search.isDeclared
     case .stored, .unusable: true
     }
   }
@@ -77,8 +77,7 @@ extension ImageReader {
   /// Returns the gain map of the image as far as it is known behind the header; `nil` without one.
   mutating func gainMapSource() throws(PipelineError) -> GainMapSource? {
     if let search = gainMaps {
-      let places = search.places.filter { $0.offset >= position }
-      return places.isEmpty ? nil : .listed(search, places: places)
+      return search.mayHaveMap(behind: position) ? .listed(search) : nil
     }
     guard keepsStoredGainMap else { return nil }
     let (map, exif) = try withDecoder { decoder in (decoder.gainMap, decoder.metadata.exif) }

@@ -12,7 +12,10 @@ struct GainMapWork: ~Copyable {
   private var phase = Phase.seeking
   /// The position behind the image in the file that is read.
   private var end: UInt64 = 0
-  private var places: [GainMapSearch.Place]
+  /// The search for the places of the map; `nil` if it is not read from the file.
+  private var search: GainMapSearch?
+  /// The position before which no place is considered.
+  private var start: UInt64 = 0
   /// The map of an HEIC or AVIF file, which is not read from the file.
   private let stored: DescribedGainMap?
   private let isDeclared: Bool
@@ -30,10 +33,11 @@ struct GainMapWork: ~Copyable {
   private(set) var obstacle: GainMapObstacle?
 
   init(
-    _ files: [GainMapFile], limits: ImageLimits, budget: ImageBudget, cancellation: Cancellation, tracing: TraceTarget
+    _ files: [GainMapFile], search: GainMapSearch?, limits: ImageLimits, budget: ImageBudget,
+    cancellation: Cancellation, tracing: TraceTarget
   ) {
     stored = files.first?.gainMap.stored
-    places = stored.map { [.init(offset: 0, byteCount: UInt64($0.file.count))] } ?? files.first?.gainMap.places ?? []
+    self.search = stored == nil ? search : nil
     isDeclared = files.first?.gainMap.isDeclared ?? false
     imageSize = files.first?.plan.storedSize ?? PixelSize(width: 1, height: 1)
     self.limits = limits
@@ -42,14 +46,21 @@ struct GainMapWork: ~Copyable {
     self.tracing = tracing.of(rendition: "gain_map")
   }
 
-  /// Returns the number of bytes up to the next place of a map; `nil` without one.
-  func distance(from position: UInt64) -> Int? {
-    guard stored == nil else { return nil }
-    return places.first.map { $0.offset < position ? 0 : Int(clamping: $0.offset - position) }
+  /// Returns the number of bytes up to the end of the image if a map may follow; `nil` if that is not known.
+  /// - `bytes`: the bytes of the file from `position` on.
+  mutating func imageDistance(in bytes: RawSpan, from position: UInt64) -> Int? {
+    search?.follow(bytes, at: position)
+    return search?.imageEnd(behind: max(start, position)).map { Int(clamping: $0 - position) }
   }
 
   /// Ignores places before `position`.
-  mutating func skip(to position: UInt64) { places.removeAll { $0.offset < position } }
+  mutating func skip(to position: UInt64) { start = max(start, position) }
+
+  /// The next place of a map.
+  private var nextPlace: GainMapSearch.Place? {
+    if let stored { return start > 0 ? nil : .init(offset: 0, byteCount: UInt64(stored.file.count)) }
+    return search?.places.first { $0.offset >= start }
+  }
 
   /// Consumes the next bytes of the file.
   /// - Parameters:
@@ -96,7 +107,7 @@ struct GainMapWork: ~Copyable {
     let isEnd = position + UInt64(portion.byteCount) == end || (isLast && portion.byteCount == bytes.byteCount)
     switch takePhase() {
     case .seeking: return try seek(bytes, position, isLast: isLast, files)
-    case .header(let reader): return try readHeader(reader, portion, isLast: isEnd, files, cpuTime)
+    case .header(let reader): return try readHeader(reader, portion, at: position, isLast: isEnd, files, cpuTime)
     case .working(let route): return try work(route, portion, isLast: isEnd, files)
     case .over: return 0
     }
@@ -121,21 +132,20 @@ struct GainMapWork: ~Copyable {
   private mutating func seek(
     _ bytes: RawSpan, _ position: UInt64, isLast: Bool, _ files: [GainMapFile]
   ) throws(PipelineError) -> Int {
+    search?.follow(bytes, at: position)
+    if search?.isFollowing == true, !files.isEmpty, !isLast {
+      phase = .seeking
+      return bytes.byteCount
+    }
     skip(to: position)
-    guard !files.isEmpty, let place = places.first else {
+    guard !files.isEmpty, let place = nextPlace else {
       if isDeclared { obstacle = .damage }
       phase = .over
       return 0
     }
     let count = min(bytes.byteCount, Int(clamping: place.offset - position))
     if position + UInt64(count) == place.offset, count < bytes.byteCount || !isLast {
-      places.removeFirst()
-      try chargeMetadata()
-      metadata = stored.map { GainMapMetadata(iso: $0.metadata, properties: $0.properties) } ?? GainMapMetadata()
-      var reader = ImageReader(limits: limits, budget: budget)
-      reader.gainMapFormats = stored == nil ? [.jpeg] : ImageFormat.storingGainMaps
-      phase = .header(reader)
-      end = place.offset + place.byteCount
+      try begin(at: place)
     } else if isLast {
       if isDeclared { obstacle = .damage }
       phase = .over
@@ -143,6 +153,17 @@ struct GainMapWork: ~Copyable {
       phase = .seeking
     }
     return count
+  }
+
+  /// Begins to read what may be a map.
+  private mutating func begin(at place: GainMapSearch.Place) throws(PipelineError) {
+    skip(to: place.offset + 1)
+    try chargeMetadata()
+    metadata = stored.map { GainMapMetadata(iso: $0.metadata, properties: $0.properties) } ?? GainMapMetadata()
+    var reader = ImageReader(limits: limits, budget: budget)
+    reader.gainMapFormats = stored == nil ? [.jpeg] : ImageFormat.storingGainMaps
+    phase = .header(reader)
+    end = place.offset + place.byteCount
   }
 
   /// Charges the description of the map before it is read, once for all places; that of a stored map is charged already.
@@ -153,7 +174,7 @@ struct GainMapWork: ~Copyable {
   }
 
   private mutating func readHeader(
-    _ reader: consuming ImageReader, _ bytes: RawSpan, isLast: Bool, _ files: [GainMapFile],
+    _ reader: consuming ImageReader, _ bytes: RawSpan, at position: UInt64, isLast: Bool, _ files: [GainMapFile],
     _ cpuTime: Duration
   ) throws(PipelineError) -> Int {
     var reader = reader
@@ -161,9 +182,10 @@ struct GainMapWork: ~Copyable {
     do throws(PipelineError) { pushed = try reader.push(bytes, isLast: isLast) } catch {
       _ = try GainMapObstacle(error)
       // It need not be a map.
-      guard !isDeclared && !metadata.isGainMap else { throw error }
+      let next = nextPlace
+      guard !metadata.isGainMap, next != nil || !isDeclared else { throw error }
       phase = .seeking
-      return bytes.byteCount
+      return next.map { min(bytes.byteCount, Int(clamping: $0.offset - min(position, $0.offset))) } ?? bytes.byteCount
     }
     let count = pushed.consumedByteCount
     if stored == nil { metadata.push(bytes.extracting(first: count)) }

@@ -109,7 +109,7 @@ package struct ImageReader: ~Copyable {
         return (progress.value, progress.consumedByteCount)
       }
       inputByteCount += UInt64(count)
-      note(rest.extracting(first: count))
+      try note(rest.extracting(first: count))
       consumed += count
       guard isRead else { return (false, consumed) }
       if try noteHeader() { return (true, consumed) }
@@ -228,7 +228,8 @@ package struct ImageReader: ~Copyable {
       plan = ImagePlan(only)
     }
     if let source = try gainMapSource() {
-      try planGainMap(source, &plan, configurations, decodingByteCount: decodingByteCount)
+      try planGainMap(
+        source, &plan, configurations, decodingByteCount: decodingByteCount, followingByteCount: followingByteCount)
     }
     try describeGainMap(&plan)
     return try checked(plan)
@@ -279,7 +280,7 @@ package struct ImageReader: ~Copyable {
     let toleratesTruncation = usable.contains { $0.configuration.tolerateTruncation ?? false }
     let toleratesDamage = usable.contains { $0.configuration.tolerateDamage ?? false }
     let attachments = try readAttachments(usable.map(\.configuration))
-    let storedByteCount = UInt64(stored?.chargedByteCount ?? 0)
+    let storedByteCount = UInt64((stored?.chargedByteCount ?? 0) + (gainMaps?.byteCount ?? 0))
     let (scale, decodeByteCount) = try withDecoder { (decoder) throws(CodecError) in
       let scales = decoder.scales
       let scale = usable.map { $0.decodeScale(of: scales) }.max() ?? 8
@@ -318,8 +319,11 @@ package struct ImageReader: ~Copyable {
     return plan
   }
 
-  private mutating func note(_ bytes: RawSpan) {
-    gainMaps?.push(bytes)
+  private mutating func note(_ bytes: RawSpan) throws(PipelineError) {
+    let budget = budget
+    try withCodecErrors { () throws(CodecError) in
+      try gainMaps?.push(bytes) { (byteCount) throws(CodecError) in try budget.charge(byteCount) }
+    }
     guard var lent = rewriter.take() else { return }
     lent.note(bytes)
     rewriter = consume lent
@@ -363,10 +367,7 @@ package struct ImageReader: ~Copyable {
     if Passthrough.isPossible(format, configurations) {
       rewriter = try Rewriter(format: format, limits: limits.codec, budget: budget)
     }
-    if format == .jpeg, keepsGainMap {
-      try budget.charge(GainMapSearch.maxByteCount)
-      gainMaps = GainMapSearch()
-    }
+    if format == .jpeg, keepsGainMap { gainMaps = GainMapSearch() }
   }
 
   private mutating func readPrefix(isLast: Bool) throws(PipelineError) -> Bool {
@@ -377,7 +378,7 @@ package struct ImageReader: ~Copyable {
       }
       return (progress.value, progress.consumedByteCount)
     }
-    bytes.withRawSpan { note($0.extracting(first: count)) }
+    try bytes.withRawSpan { (bytes) throws(PipelineError) in try note(bytes.extracting(first: count)) }
     prefix.removeFirst(count)
     return isComplete ? try noteHeader() : false
   }
