@@ -34,7 +34,7 @@ typedef struct group {
 /// The search of an image.
 typedef struct search {
   const cpixels_cascade *cascade;
-  cpixels_isa isa;
+  cpixels_faces_judge judge;
   uint32_t width; ///< Of the image.
   uint32_t height;
   uint8_t *source; ///< The image, or a half, a quarter, ... of it.
@@ -218,13 +218,18 @@ static void note_hit(search *search, uint32_t x, uint32_t y) {
   }
 }
 
-static uint32_t judge(const search *search, size_t first, const float *deviations) {
+cpixels_faces_judge cpixels_faces_judge_for(cpixels_isa isa) {
 #if defined(__x86_64__)
-  if (cpixels_isa_has_avx2(search->isa)) {
-    return cpixels_faces_judge_avx2(search->cascade, search->sums + first, deviations);
+  if (cpixels_isa_has_avx2(isa)) {
+    return cpixels_faces_judge_avx2;
+  }
+#elif defined(__aarch64__)
+  if (cpixels_isa_resolve(isa) == CPIXELS_ISA_NEON) {
+    return cpixels_faces_judge_neon;
   }
 #endif
-  return cpixels_faces_judge_scalar(search->cascade, search->sums + first, deviations);
+  (void)isa;
+  return cpixels_faces_judge_scalar;
 }
 
 /// Judges the windows of the current level; every other row of them where it is large.
@@ -236,7 +241,8 @@ static void search_level(search *search) {
     const size_t row = (size_t)y * CPIXELS_FACES_STRIDE;
     measure(search, row, columns);
     for (uint32_t x = 0; x < columns; x += CPIXELS_FACES_LANES) {
-      for (uint32_t hits = judge(search, row + x, search->deviations + x); hits != 0; hits &= hits - 1) {
+      uint32_t hits = search->judge(search->cascade, search->sums + row + x, search->deviations + x);
+      for (; hits != 0; hits &= hits - 1) {
         note_hit(search, x + (uint32_t)__builtin_ctz(hits), y);
       }
     }
@@ -328,7 +334,13 @@ size_t cpixels_faces_find(
   memset(workspace, 0, cpixels_faces_workspace(width, height));
   uint8_t *next = workspace;
   search search = {
-      .cascade = cascade, .isa = isa, .width = width, .height = height, .source_width = width, .source_height = height};
+      .cascade = cascade,
+      .judge = cpixels_faces_judge_for(isa),
+      .width = width,
+      .height = height,
+      .source_width = width,
+      .source_height = height,
+  };
   search.source = next;
   next += aligned((size_t)width * height);
   search.level = next;

@@ -1,8 +1,8 @@
 // Faces as the parts of this module share them. Private to CPixels.
 //
-//   cascade.c:                    the text of a cascade -> stages of trees
-//   faces.c:                      the levels of an image, their integral images, and groups of windows
-//   faces_scalar.c, faces_avx2.c: which windows pass all stages
+//   cascade.c:                     the text of a cascade -> stages of trees
+//   faces.c:                       the levels of an image, their integral images, and groups of windows
+//   faces_scalar.c, faces_lanes.h: which windows pass all stages
 
 #ifndef CPIXELS_FACES_H
 #define CPIXELS_FACES_H
@@ -63,9 +63,16 @@ struct cpixels_cascade {
 ///
 /// `deviations` are those of their pixels, multiplied by the area over which they were taken; of a window to skip,
 /// below 0. Returns a bit for each window that passes all stages. All versions return the same bits.
+typedef uint32_t (*cpixels_faces_judge)(const cpixels_cascade *cascade, const uint32_t *sums, const float *deviations);
+
 uint32_t cpixels_faces_judge_scalar(const cpixels_cascade *cascade, const uint32_t *sums, const float *deviations);
 #if defined(__x86_64__)
 uint32_t cpixels_faces_judge_avx2(const cpixels_cascade *cascade, const uint32_t *sums, const float *deviations);
+#elif defined(__aarch64__)
+uint32_t cpixels_faces_judge_neon(const cpixels_cascade *cascade, const uint32_t *sums, const float *deviations);
 #endif
+
+/// Returns the version for an instruction set.
+cpixels_faces_judge cpixels_faces_judge_for(cpixels_isa isa);
 
 #endif

@@ -4,6 +4,7 @@
 #define KERNELS_CHECK_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 enum { GUARD = 64 }; ///< Samples after a result, which must stay as they are.
@@ -11,8 +12,15 @@ enum { GUARD = 64 }; ///< Samples after a result, which must stay as they are.
 /// Returns 32 random bits.
 uint32_t next_random(void);
 
+/// Fills bytes with noise, or with the extremes only.
+void fill(void *bytes, size_t count);
+
 /// Prints the name of a kernel unless its result is the scalar one's.
 void report(const char *kernel, bool is_good);
+
+// faces.c
+
+void check_faces(void);
 
 // transforms.c
 

@@ -23,8 +23,7 @@ uint32_t next_random(void) {
   return (uint32_t)((z ^ z >> 31) >> 32);
 }
 
-/// Fills bytes with noise, or with the extremes only.
-static void fill(void *bytes, size_t count) {
+void fill(void *bytes, size_t count) {
   const bool is_extreme = next_random() % 4 == 0;
   for (size_t i = 0; i < count; i++) {
     ((uint8_t *)bytes)[i] = is_extreme ? (uint8_t) - (next_random() & 1) : (uint8_t)next_random();
@@ -257,6 +256,7 @@ int main(void) {
     check_transforms();
     check_unfilter();
     check_encoder();
+    check_faces();
   }
   check_similarity();
   printf("kernels: %d differences\n", failures);
