@@ -58,7 +58,7 @@ struct IdentityFileTests {
     let placeholder = try #require(yaml.firstMatch(of: /tokens:\n *- "([^"]+)"/)).1
     let error = #expect(throws: IdentityFileError.self) { try IdentityFile(yaml: yaml) }
     #expect(error?.line == 5 && error?.message.contains("`image-worker token` prints it") == true)
-    #expect(try IdentityFile(yaml: yaml.replacing(placeholder, with: Self.hash)).identities.count == 2)
+    #expect(try IdentityFile(yaml: yaml.replacing(placeholder, with: Self.hash)).identities.count == 1)
     let published = TokenHash(of: "password").hexadecimal
     let refusal = #expect(throws: IdentityFileError.self) {
       try IdentityFile(yaml: yaml.replacing(placeholder, with: published))
