@@ -49,7 +49,7 @@ QUOTATIONS = [
      "{avx512.load.2mp-dog.8.worker} and {avx512.load.2mp-dog.32.worker} of 2mp-dog ({avx512.load.2mp-dog.8.pyvips} and "
      "{avx512.load.2mp-dog.32.pyvips})."),
     ("README.md", "With shared memory, a second of CPU time gives {avx512.tensors.12 MP to 224.in shared memory} arrays of 224x224 from such "
-     "JPEGs, client included; the fastest of nine libraries in-process gives {avx512.tensors.12 MP to 224.OpenCV, reduced}."),
+     "JPEGs, client included; the fastest of seven libraries in-process gives {avx512.tensors.12 MP to 224.OpenCV, reduced}."),
     ("Benchmarks/results/README.md", "12 MP to 224x224 in shared memory: {avx512.tensors.12 MP to 224.in shared memory} for each second of a "
      "core, the fastest library in-process {avx512.tensors.12 MP to 224.OpenCV, reduced}; ImageNet's sizes: "
      "{avx512.tensors.0.1 to 0.5 MP to 224.in shared memory} and "
