@@ -82,7 +82,7 @@ struct Inspection: Sendable, Encodable {
     output = Info(plan.outputInfo)
     decodeEighths = plan.decodeScale
     filters = plan.filters.isEmpty ? nil : plan.filters.description
-    warningDetails = plan.knownWarnings
+    warningDetails = plan.knownWarnings.map(\.withOptions)
     warnings = warningDetails.map(\.message)
     workingSetBytes = workingSetByteCount
   }

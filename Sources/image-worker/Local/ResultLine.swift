@@ -143,6 +143,7 @@ struct ResultLine: Sendable, Encodable {
   }
 
   mutating func note(_ found: [ReportedWarning]) {
+    let found = found.map(\.withOptions)
     warnings = found.map(\.message)
     warningDetails = found
   }

@@ -86,6 +86,18 @@ enum ConfigurationTable {
     return try ProcessingConfiguration(.record(root), field: "")
   }
 
+  /// Returns a text with fields spelled as options.
+  static func optionText(of text: String) -> String {
+    // Longer names first, as some contain others.
+    let fields = fields.sorted { $0.path.joined().count > $1.path.joined().count }
+    return fields.reduce(text) { text, field in
+      let name = field.path.joined(separator: ".")
+      return name.contains("_") || name.contains(".")
+        ? text.split(separator: name, omittingEmptySubsequences: false).joined(separator: "--\(field.text.name)")
+        : text
+    }
+  }
+
   private static func set(_ value: FieldValue, at path: ArraySlice<String>, in record: inout [String: FieldValue]) {
     guard let name = path.first else { return }
     guard path.count > 1 else { return record[name] = value }
@@ -101,14 +113,14 @@ extension PipelineError {
   var isOfRequest: Bool { [.invalidField, .unservedField, .unknownPreset].contains(code) }
 
   /// The message with fields spelled as options, as in `--max-width` for `max_width`.
-  var optionMessage: String {
-    // Longer names first, as some contain others.
-    let fields = ConfigurationTable.fields.sorted { $0.path.joined().count > $1.path.joined().count }
-    return fields.reduce(message) { message, field in
-      let name = field.path.joined(separator: ".")
-      return name.contains("_") || name.contains(".")
-        ? message.split(separator: name, omittingEmptySubsequences: false).joined(separator: "--\(field.text.name)")
-        : message
-    }
+  var optionMessage: String { ConfigurationTable.optionText(of: message) }
+}
+
+extension ReportedWarning {
+  /// The warning with fields spelled as options in its message.
+  var withOptions: ReportedWarning {
+    var warning = self
+    warning.message = ConfigurationTable.optionText(of: message)
+    return warning
   }
 }

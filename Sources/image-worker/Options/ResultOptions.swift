@@ -78,7 +78,9 @@ struct PresetOptions: ParsableArguments {
 
 /// The option by which `process` and `batch` choose how faces are found.
 struct FaceOptions: ParsableArguments {
-  @Option(help: ArgumentHelp(FaceDetectorFile.help, valueName: "file"), completion: .file())
+  @Option(
+    help: ArgumentHelp(
+      "\(FaceDetectorFile.help) Default: \(FaceDetectorFile.defaultText).", valueName: "file"), completion: .file())
   var faceDetector: String?
 
   func validate() throws { if let faceDetector { try FaceDetectorFile.use(faceDetector) } }

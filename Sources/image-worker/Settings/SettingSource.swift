@@ -67,11 +67,12 @@ struct SettingSource {
 
   /// Any text.
   /// - `default`: `nil` for none, which an empty text also stands for.
+  /// - `defaultText`: what the default is called where it is found at the start.
   mutating func text(
-    _ key: String, default defaultValue: String?, _ accepted: String, completion: CompletionKind = .default,
-    _ help: String
+    _ key: String, default defaultValue: String?, called defaultText: String? = nil, _ accepted: String,
+    completion: CompletionKind = .default, _ help: String
   ) -> String? {
-    note(key, accepted: accepted, default: defaultValue ?? "none", help, completion: completion)
+    note(key, accepted: accepted, default: defaultText ?? defaultValue ?? "none", help, completion: completion)
     let text = given[key]?.text ?? defaultValue
     return text?.isEmpty ?? true ? nil : text
   }

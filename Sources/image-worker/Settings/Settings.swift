@@ -212,7 +212,8 @@ struct Settings {
         "Draw texts with the fonts of this directory, in addition to those of the system. Read when the worker starts.")
     )
     faceDetector = source.text(
-      "faceDetector", default: nil, "file", completion: .file(), FaceDetectorFile.help + " Read when the worker starts."
+      "faceDetector", default: nil, called: FaceDetectorFile.defaultText, "file", completion: .file(),
+      FaceDetectorFile.help + " Read when the worker starts."
     )
     takesOnlyPresets = try source.flag(
       "onlyPresets", "Refuse requests that set configuration fields; allow only presets.")
