@@ -43,7 +43,7 @@ static size_t follow(cpixels_network_file *file, size_t position) {
       return position + offset;
     }
   }
-  cpixels_network_fail(file, "an offset points out of it");
+  cpixels_network_fail(file, "an offset points outside the file");
   return 0;
 }
 
@@ -69,7 +69,7 @@ static size_t find(cpixels_network_file *file, cpixels_network_table table, uint
   }
   const uint32_t offset = cpixels_network_integer(list + 4 + 2 * field, 2);
   if (offset > 0 && !contains(file, table.position + offset, size)) {
-    cpixels_network_fail(file, "a field is outside of it");
+    cpixels_network_fail(file, "a field lies outside the file");
     return 0;
   }
   return offset > 0 ? table.position + offset : 0;
@@ -77,7 +77,7 @@ static size_t find(cpixels_network_file *file, cpixels_network_table table, uint
 
 cpixels_network_table cpixels_network_root(cpixels_network_file *file) {
   if (file->byte_count < 8 || memcmp(file->bytes + 4, "TFL3", 4) != 0) {
-    cpixels_network_fail(file, "it is no TensorFlow Lite file");
+    cpixels_network_fail(file, "it is not a TensorFlow Lite file");
   }
   return (cpixels_network_table){follow(file, 0)};
 }
@@ -106,7 +106,7 @@ cpixels_network_vector cpixels_network_items(
   }
   const uint32_t count = cpixels_network_integer(file->bytes + start, 4);
   if (!contains(file, start + 4, (uint64_t)count * size)) {
-    cpixels_network_fail(file, "a list ends behind it");
+    cpixels_network_fail(file, "a list ends beyond the file");
     return (cpixels_network_vector){NULL, 0};
   }
   return (cpixels_network_vector){file->bytes + start + 4, count};

@@ -78,6 +78,6 @@ package struct FaceModelError: Error, Sendable, Hashable {
   package let reason: String
 
   init(_ reason: UnsafePointer<CChar>?) {
-    self.reason = reason.map { String(cString: $0) } ?? "it is no detector"
+    self.reason = reason.map { String(cString: $0) } ?? "it is not a face detector"
   }
 }

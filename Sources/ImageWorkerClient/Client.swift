@@ -33,7 +33,7 @@ public final class Client: Sendable {
     }
     let addresses = try addresses.map(WorkerAddress.init)
     if token != nil, tls == nil, let distant = addresses.first(where: { !$0.isLocal }) {
-      throw ClientError("a token for \(distant.text) needs TLS, as anybody on the way could read it otherwise")
+      throw ClientError("a token for \(distant.text) needs TLS; without it, anyone on the network path could read it")
     }
     workers = Workers(
       try (0..<connections).flatMap { _ in try addresses.map { try Worker($0, tls: tls) } }, retry: retry,

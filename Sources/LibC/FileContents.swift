@@ -13,7 +13,7 @@ package func readFile(_ path: String, maxByteCount: Int) throws(FileReadError) -
   defer { close(descriptor) }
   var status = stat()
   guard fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG else {
-    throw FileReadError(reason: "it is no regular file")
+    throw FileReadError(reason: "it is not a regular file")
   }
   guard (1...maxByteCount).contains(Int(status.st_size)) else {
     throw FileReadError(reason: "its size is not 1 to \(maxByteCount) bytes")

@@ -72,7 +72,7 @@ final class DiskStore: Sendable {
       }
       guard let (file, status) = try? directory.open(name) else {
         logger.warning(
-          "removed a file from the disk cache that is no result of this user", metadata: ["file": "\(path)/\(name)"])
+          "removed a file from the disk cache that is not a result of this user", metadata: ["file": "\(path)/\(name)"])
         directory.remove(name)
         continue
       }
@@ -195,7 +195,7 @@ private enum DiskProblem: Error, CustomStringConvertible {
     switch self {
     case .corrupt: "its content does not match its checksum"
     case .truncated: "it is truncated"
-    case .foreign: "it is no regular file of this user, or others may write it"
+    case .foreign: "it is not a regular file of this user, or others may write it"
     }
   }
 }

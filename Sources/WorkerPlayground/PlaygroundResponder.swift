@@ -213,7 +213,7 @@ struct PlaygroundResponder: Sendable {
 
   // MARK: Responses
 
-  private static var gone: Response { error(.gone, "the image is not here any more; send it again") }
+  private static var gone: Response { error(.gone, "the image is no longer here; send it again") }
 
   private static func json(_ value: some Encodable) -> Response {
     json(bytes: Array((try? JSONEncoder().encode(value)) ?? Data()))

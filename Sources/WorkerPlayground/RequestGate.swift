@@ -21,7 +21,7 @@ struct RequestGate: Sendable {
     if let origin, origin != "http://\(authority)" { return "the header Origin must be http://\(authority)" }
     if let site = request.headers[.fetchSite], site != "same-origin", site != "none" {
       // A link on another page may lead here; what it leads to shows nothing before somebody chooses an image.
-      guard site != "cross-site" || request.uri.path == "/" else { return "requests of other sites are not served" }
+      guard site != "cross-site" || request.uri.path == "/" else { return "requests from other sites are not served" }
     }
     return nil
   }

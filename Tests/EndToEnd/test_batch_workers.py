@@ -222,7 +222,7 @@ def test_a_signal_lets_what_is_begun_finish(images, expected, workers, tmp_path)
 def test_workers_that_are_not_there_end_the_batch(tmp_path):
     (tmp_path / "a.jpg").write_bytes(fixture_bytes("photo-420.jpg"))
     run = Run(tmp_path / "a.jpg", "--out", tmp_path / "out", "--to", "127.0.0.1:1", "--give-up-seconds", "1")
-    assert run.wait(seconds=60) == 69 and "no worker for" in run.errors
+    assert run.wait(seconds=60) == 69 and "no worker could be reached for" in run.errors
     assert run.lines == [] and results(tmp_path / "out") == {}
 
 

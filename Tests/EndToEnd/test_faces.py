@@ -223,4 +223,4 @@ def test_a_damaged_network_fails_the_start(tmp_path):
     file.write_bytes(Path(NETWORK).read_bytes()[:5000])
     run = subprocess.run([os.environ["IMAGE_WORKER"], "serve", "--port", "0", "--face-detector", str(file)],
                          capture_output=True, text=True, timeout=120)
-    assert run.returncode != 0 and f"--face-detector is {file}" in run.stderr and "no detector of faces" in run.stderr
+    assert run.returncode != 0 and f"--face-detector is {file}" in run.stderr and "not a face detector" in run.stderr

@@ -107,7 +107,7 @@ def test_nobody_at_an_address_is_reported_while_the_batch_waits(photo, tmp_path)
     lines = errors.splitlines()
     assert status == 69 and len(lines) == 2, errors
     assert lines[0] == f"localhost:{port}: connection refused; trying again (--give-up-seconds 4)"
-    assert lines[1].startswith("Error: no worker for 4") and "connection refused" in lines[1]
+    assert lines[1].startswith("Error: no worker could be reached for 4") and "connection refused" in lines[1]
 
 
 def test_a_preset_that_no_worker_has_is_one_error(tmp_path):

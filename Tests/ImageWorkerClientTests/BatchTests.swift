@@ -90,7 +90,8 @@ struct BatchTests {
     let error = await #expect(throws: ImageWorkerError.self) {
       try await withClient(address, retry: brief) { _ = try await all($0.batch(images(5))) }
     }
-    #expect(error?.kind == .unavailable && error?.message.hasPrefix("no worker for 1.0 seconds") == true)
+    #expect(
+      error?.kind == .unavailable && error?.message.hasPrefix("no worker could be reached for 1.0 seconds") == true)
     #expect(clock.duration(to: .now) > .milliseconds(900))
   }
 

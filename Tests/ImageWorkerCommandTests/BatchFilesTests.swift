@@ -43,7 +43,7 @@ struct BatchFilesTests {
       }
     }
     let error = #expect(throws: FileError.self) { try open() }
-    #expect(error?.description.contains("cannot be used: it is a link, or no regular file") == true)
+    #expect(error?.description.contains("cannot be used: it is a link or not a regular file") == true)
     #expect(try scratch.bytes("victim") == [1, 2, 3])
   }
 

@@ -58,7 +58,7 @@ struct BatchManifestTests {
     arguments: [
       ("{\"path\": \"a\"}\n{\"path\": 1}", "list:2: path must be text"),
       ("{\"preset\": \"a\"}", "list:1: path is missing"),
-      ("{\"path\": \"a\", \"presset\": \"b\"}", "list:1: presset is none of path"),
+      ("{\"path\": \"a\", \"presset\": \"b\"}", "list:1: presset is unknown; it must be one of path"),
       ("\n{\"path\": \"a\"", "list:2: must be a JSON object"),
       ("file,preset\na,b", "list:1: the first line must be"),
       ("path,preset\na,b\nc", "list:3: has 1 fields; the first line has 2"),

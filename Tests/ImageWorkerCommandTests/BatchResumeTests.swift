@@ -164,7 +164,7 @@ struct BatchResumeTests {
     #expect((estimate["memory_bytes"] as? Int ?? 0) > 0 && (estimate["seconds"] as? Double ?? 0) > 0)
     let before = try times()
     let finished = try await WorkerProgram.run(["batch", folder, "--out", out, "--preset", "favicon", "--dry-run"])
-    #expect(finished.output == "0 images to process, 0 B; 40 finished already\n")
+    #expect(finished.output == "0 images to process, 0 B; 40 already finished\n")
     #expect(try times() == before)
   }
 }

@@ -78,7 +78,7 @@ struct IdentityFileTests {
     let names: Set = ["favicon", "thumbnail"]
     let unknown = #expect(throws: IdentityFileError.self) { try file.check(presetNames: names, hasClientCA: false) }
     #expect(unknown?.line == 4)
-    #expect(unknown?.message.hasPrefix("identities.a.presets has \"tumbnail\", which is no preset") == true)
+    #expect(unknown?.message.hasPrefix("identities.a.presets has \"tumbnail\", which is not a preset") == true)
     #expect(unknown?.message.hasSuffix("did you mean thumbnail?") == true)
     try file.check(presetNames: nil, hasClientCA: false)
     try file.check(presetNames: names.union(["tumbnail"]), hasClientCA: false)
@@ -94,7 +94,7 @@ struct IdentityFileTests {
       ("", "line 1: must have one key, identities"), ("presets: {}", "line 1: must have one key, identities"),
       ("identities: [a]", "line 1: identities must be a mapping of names to values"),
       ("identities:\n  a: {}", "line 2: identities.a needs tokens or certificates"),
-      ("identities:\n  a b: {}", "line 2: \"a b\" is no name of an identity"),
+      ("identities:\n  a b: {}", "line 2: \"a b\" is not a valid identity name"),
       (
         "identities:\n  a:\n    token: x",
         "line 3: identities.a.token is unknown; it must be one of: tokens, certificates"
@@ -102,11 +102,11 @@ struct IdentityFileTests {
       ("identities:\n  a:\n    tokens: x", "line 3: identities.a.tokens must be a list"),
       (
         "identities:\n  a:\n    tokens: [x]",
-        "line 3: identities.a.tokens has an entry that is wrong: x; it must be the SHA-256"
+        "line 3: identities.a.tokens has an invalid entry: x; it must be the SHA-256"
       ),
       (
         "identities:\n  a:\n    certificates: [web]",
-        "line 3: identities.a.certificates has an entry that is wrong: web; it must begin"
+        "line 3: identities.a.certificates has an invalid entry: web; it must begin"
       ),
       ("identities:\n  a:\n    reflection: 1", "line 3: identities.a.reflection must be true or false"),
       ("identities:\n  a:\n    max_images: 0", "line 3: identities.a.max_images must be a whole number above 0"),
@@ -135,6 +135,6 @@ struct IdentityFileTests {
     #expect(file.identities.map(\.name) == ["web"] && file.identities[0].tokens == [TokenHash(of: String(match.1))])
     #expect(try await WorkerProgram.run(["token", "web"]).output != outcome.output)
     let refused = try await WorkerProgram.run(["token", "a b"])
-    #expect(refused.status == 64 && refused.errors.contains("is no name of an identity"))
+    #expect(refused.status == 64 && refused.errors.contains("is not a valid identity name"))
   }
 }

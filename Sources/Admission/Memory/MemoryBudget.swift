@@ -93,7 +93,7 @@ package final class MemoryBudget: Sendable {
     switch state.withLock({ $0.take(byteCount, limit: imageLimit($0), maxWaiting: maxWaiting) }) {
     case .taken(let admission): return Reservation(byteCount: byteCount, admission: admission, budget: self)
     case .full:
-      throw PipelineError(.overloaded, "\(maxWaiting) images are waiting for memory already; try again later")
+      throw PipelineError(.overloaded, "\(maxWaiting) images are already waiting for memory; try again later")
     case .wait(let waiter):
       let began = ContinuousClock.now
       let admission = await waiter.outcome(or: nil, when: cancellation) { [self] in

@@ -80,7 +80,7 @@ extension ThreadQueue {
 
   func full(_ state: State, _ caller: ImageCaller, _ cost: Duration) -> PipelineError {
     PipelineError(
-      .overloaded, "\(memory.maxWaiting) images are waiting for a thread or memory; try again later",
+      .overloaded, "\(memory.maxWaiting) images are already waiting for a thread or memory; try again later",
       retryDelay: state.rate.time(for: state.waiting.work(untilEndOf: cost, in: caller.connection)))
   }
 }

@@ -85,7 +85,7 @@ static bool read_quant(jpeg_decoder *d, const uint8_t *p, uint32_t count) {
     const uint32_t index = p[0] & 15;
     const uint32_t width = p[0] >> 4 != 0 ? 2 : 1;
     if (index >= 4 || count < 1 + 64 * width) {
-      return fail(d, CCODECS_CORRUPT, "a quantisation table is out of range");
+      return fail(d, CCODECS_CORRUPT, "a quantization table is out of range");
     }
     for (uint32_t i = 0; i < 64; i++) {
       const uint8_t *entry = p + 1 + i * width;

@@ -108,13 +108,13 @@ static ccodecs_status read_quant(jpeg_rewriter *j, const uint8_t *p, size_t coun
   while (count > 0) {
     const size_t width = p[0] >> 4 != 0 ? 2 : 1;
     if ((p[0] & 15) > 3 || p[0] >> 4 > 1 || count < 1 + 64 * width) {
-      return corrupt(j, "a quantisation table is out of range");
+      return corrupt(j, "a quantization table is out of range");
     }
     uint32_t sum = 0;
     for (size_t i = 0; i < 64; i++) {
       const uint32_t entry = width == 2 ? ccodecs_be16(p + 1 + 2 * i) : p[1 + i];
       if (entry == 0) {
-        return corrupt(j, "a quantisation table has a zero");
+        return corrupt(j, "a quantization table has a zero");
       }
       sum += entry;
     }

@@ -54,7 +54,7 @@ static ccodecs_status prepare_table(jpeg_decoder *d, bool is_dc, uint32_t index)
 static ccodecs_status prepare_component(jpeg_decoder *d, jpeg_component *c) {
   if (!c->has_quant) {
     if (c->quant_index >= 4 || !d->has_quant[c->quant_index]) {
-      return ccodecs_decoder_fail(&d->base, CCODECS_CORRUPT, "quantisation table %u is not defined", c->quant_index);
+      return ccodecs_decoder_fail(&d->base, CCODECS_CORRUPT, "quantization table %u is not defined", c->quant_index);
     }
     for (uint32_t v = 0; v < d->n; v++) {
       for (uint32_t u = 0; u < d->n; u++) {

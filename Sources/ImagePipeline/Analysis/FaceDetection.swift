@@ -39,7 +39,7 @@ package enum FaceDetection {
   private static func unusable(_ path: String, _ reason: String) -> PipelineError {
     PipelineError(
       .invalidField,
-      "\(path), which is no detector of faces: \(reason); it must be a cascade of OpenCV with Haar features, such "
+      "\(path), which is not a face detector: \(reason); it must be a cascade of OpenCV with Haar features, such "
         + "as \(defaultPath) of the package opencv-data, a sparse full-range network of MediaPipe, or \(noPath)")
   }
 
@@ -77,7 +77,7 @@ extension ProcessingConfiguration {
     let field = hidesFaces ? "regions" : "gravity"
     throw PipelineError(
       .unservedField,
-      "\(hidesFaces ? "a region has the shape FACES" : "gravity is FACES"), but no detector of faces is loaded; install the "
+      "\(hidesFaces ? "a region has the shape FACES" : "gravity is FACES"), but no face detector is loaded; install the "
         + "package opencv-data, or name a detector with --face-detector", field: field)
   }
 }

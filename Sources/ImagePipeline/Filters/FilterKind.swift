@@ -51,7 +51,7 @@ package enum FilterKind: String, Sendable, Hashable, CaseIterable {
     case .exposure: "Multiply linear light by 2 ^ stops."
     case .tint: "Multiply by a color, like light through colored glass."
     case .duotone: "Map luminance to a mix of a dark and a light color."
-    case .vignette: "Darken towards the corners."
+    case .vignette: "Darken toward the corners."
     case .blur: "Apply a Gaussian blur, also to alpha."
     case .sharpen: "Apply an unsharp mask."
     case .pixelate: "Fill square blocks with their mean color, starting at the upper left corner."
@@ -73,10 +73,10 @@ package enum FilterKind: String, Sendable, Hashable, CaseIterable {
         FilterParameter("offset", -1...1, default: 0, "added share of white"),
       ]
     case .exposure: [FilterParameter("stops", -8...8, default: 1, "exposure in stops; each one doubles the light")]
-    case .tint: Self.color("", of: "color of the glass", default: (255, 220, 180))
+    case .tint: Self.color("", of: "the glass", default: (255, 220, 180))
     case .duotone:
-      Self.color("dark_", of: "black", default: (20, 30, 90))
-        + Self.color("light_", of: "white", default: (255, 220, 160))
+      Self.color("dark_", of: "the dark color", default: (20, 30, 90))
+        + Self.color("light_", of: "the light color", default: (255, 220, 160))
     case .vignette:
       [
         FilterParameter("radius", 0...1, default: 0.5, "distance at which it begins; 0 is the center, 1 the corners"),

@@ -47,7 +47,7 @@ package enum GainMapObstacle: String, Error, Hashable {
     case .metadata: "the XMP that is kept leaves no room for the directory of the map"
     case .memory: "it needs more than image_memory_limit"
     case .damage: "it is damaged or incomplete"
-    case .headroom: "its file does not state a headroom that it can have"
+    case .headroom: "its file states no valid headroom"
     }
   }
 

@@ -41,7 +41,7 @@ extension Region {
     else {
       throw PipelineError(
         .invalidField,
-        "regions[\(index)].area begins at \(area.x), \(area.y) in \(area.unit.rawValue), which is beside the image of "
+        "regions[\(index)].area begins at \(area.x), \(area.y) in \(area.unit.rawValue), which is outside the image of "
           + "\(shown)", field: "regions[\(index)].area")
     }
     return HiddenArea(

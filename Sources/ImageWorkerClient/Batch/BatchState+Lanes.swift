@@ -161,7 +161,8 @@ extension BatchState {
       guard since.duration(to: .now) > retry.giveUpAfter else { return }
       contents.failure =
         contents.failure
-        ?? ImageWorkerError("no worker for \(retry.giveUpAfter); last: \(error.message)", code: error.code)
+        ?? ImageWorkerError(
+          "no worker could be reached for \(retry.giveUpAfter); last error: \(error.message)", code: error.code)
     }
   }
 

@@ -30,7 +30,7 @@ package struct ListenError: Error, CustomStringConvertible {
       case .tcp(let host, _) where reason is SocketAddressError.UnknownHost:
         "\(options.host) \(host) cannot be resolved"
       case .tcp where number == EADDRINUSE: "address already in use: \(address) (\(options.port))"
-      case .tcp where number == EADDRNOTAVAIL: "no address of this machine: \(address) (\(options.host))"
+      case .tcp where number == EADDRNOTAVAIL: "not an address of this machine: \(address) (\(options.host))"
       case .tcp: "cannot listen on \(address) (\(options.port)): \(text)"
       case .unix(let path, _): "cannot listen on \(path) (--unix-socket): \(text)"
       case .inherited(let descriptor): "cannot listen on the socket passed as descriptor \(descriptor): \(text)"

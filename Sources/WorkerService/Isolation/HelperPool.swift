@@ -153,7 +153,7 @@ package final class HelperPool: Sendable {
     let isWaiting = try state.withLock { state throws(PipelineError) in
       guard state.waiting.count < maxWaitingCount else {
         throw PipelineError(
-          .overloaded, "\(maxWaitingCount) images are waiting for a process already; try again later")
+          .overloaded, "\(maxWaitingCount) images are already waiting for a process; try again later")
       }
       // One may have been given back since the first attempt.
       guard state.count >= maxCount, state.idle.isEmpty else { return false }

@@ -111,7 +111,7 @@ final class SharedMemory: Sendable {
       }
       return file
     #else
-      throw fault("cannot be opened: shared memory is written on Linux alone")
+      throw fault("cannot be opened: shared memory is supported only on Linux")
     #endif
   }
 
@@ -121,7 +121,7 @@ final class SharedMemory: Sendable {
     guard status.st_mode & S_IFMT == S_IFREG, status.st_nlink <= 1, status.st_uid == geteuid() || isOfGroup else {
       throw fault("is not a segment of the worker's user, or one that its group may write")
     }
-    guard status.st_mode & S_IWOTH == 0 else { throw fault("may be written by all users; take that permission away") }
+    guard status.st_mode & S_IWOTH == 0 else { throw fault("may be written by all users; remove that permission") }
     var first = [UInt8](repeating: 0, count: token.count)
     let count = pread(file.rawValue, &first, first.count, 0)
     // In a time that does not depend on where they differ.

@@ -8,7 +8,7 @@ extension WorkerEnvironment {
   func sharedMemory(_ wire: Imageworker_V1_SharedMemory) throws(PipelineError) -> SharedMemory {
     guard takesSharedMemory else {
       throw PipelineError(
-        .unservedField, "shared_memory is off; this worker would need the option --shared-memory",
+        .unservedField, "shared_memory is off; leave it unset, or start the worker with --shared-memory",
         field: "shared_memory", of: .request)
     }
     let (end, isOverflow) = wire.offset.addingReportingOverflow(wire.maxBytes)

@@ -24,7 +24,7 @@ struct BatchEstimate: Sendable, Encodable {
 
   /// Three lines, without a line end behind the last.
   var text: String {
-    let first = "\(images) images to process, \(ReadableText.byteCount(inputBytes)); \(finished) finished already"
+    let first = "\(images) images to process, \(ReadableText.byteCount(inputBytes)); \(finished) already finished"
     if sampleImages == sampleFailed { return first + (images > 0 ? "\nno image of the sample could be processed" : "") }
     return """
       \(first)

@@ -96,7 +96,7 @@ final class BatchJournal: Sendable {
   }
 
   private static func unusable(_ path: FilePath) -> FileError {
-    FileError(nil, path.string, "cannot be used", "it is a link, or no regular file; remove it")
+    FileError(nil, path.string, "cannot be used", "it is a link or not a regular file; remove it")
   }
 
   /// Whether an output directory has a journal.

@@ -82,7 +82,8 @@ enum BatchManifest {
         }
       case ("path", _), ("preset", _), ("output", _): throw ManifestProblem("\(name) must be text")
       case ("overrides", _), ("options", _): throw ManifestProblem("\(name) must be a JSON object")
-      default: throw ManifestProblem("\(name) is none of path, preset, overrides, options and output")
+      default:
+        throw ManifestProblem("\(name) is unknown; it must be one of path, preset, overrides, options and output")
       }
     }
     if row.path.isEmpty { throw ManifestProblem("path is missing") }

@@ -52,7 +52,7 @@ struct BatchRequests {
       let names = ConfigurationTable.fields.map(\.text.name)
       guard names.contains(name) else {
         throw ManifestProblem(
-          "the column \"\(column)\" is none of path, preset, output, overrides, and the options"
+          "the column \"\(column)\" is unknown; it must be path, preset, output, overrides or an option"
             + NearestName.question(name, in: names + ["path", "preset", "output", "overrides"]))
       }
       values[name] = [value]

@@ -63,7 +63,8 @@ struct IdentityFile {
     guard (1...Self.maxNameByteCount).contains(name.utf8.count), name.utf8.allSatisfy(Self.isNameByte) else {
       throw IdentityFileError(
         line: key.mark?.line,
-        message: "\"\(name)\" is no name of an identity; use up to \(Self.maxNameByteCount) letters, digits and . _ -")
+        message:
+          "\"\(name)\" is not a valid identity name; use up to \(Self.maxNameByteCount) letters, digits and . _ -")
     }
     var identity = Identity(name: name, tokens: [], certificates: [], mayReflect: true)
     var policy = CallerPolicy(name: name)
@@ -131,8 +132,8 @@ struct IdentityFile {
     guard let presetNames, let unknown = presets.first(where: { !presetNames.contains($0.value) }) else { return }
     throw IdentityFileError(
       line: unknown.line,
-      message: "identities.\(unknown.identity).presets has \"\(unknown.value)\", which is no preset of this worker; "
-        + "use some of: \(presetNames.sorted().joined(separator: ", "))\(NearestName.question(unknown.value, in: presetNames))"
+      message: "identities.\(unknown.identity).presets has \"\(unknown.value)\", which is not a preset of this worker; "
+        + "use any of: \(presetNames.sorted().joined(separator: ", "))\(NearestName.question(unknown.value, in: presetNames))"
     )
   }
 
@@ -173,11 +174,13 @@ private struct Field {
 
   /// A list of texts, each converted by `element`, which returns `nil` for one that is wrong.
   func list<Element>(_ element: (String) -> Element?) throws(IdentityFileError) -> [Element] {
-    guard let sequence = node.sequence, !sequence.isEmpty else { throw problem("must be a list with an entry or more") }
+    guard let sequence = node.sequence, !sequence.isEmpty else {
+      throw problem("must be a list with at least one entry")
+    }
     var elements: [Element] = []
     for node in sequence {
       guard let text = node.scalar?.string, let value = element(text) else {
-        throw problem("has an entry that is wrong: \(node.scalar?.string ?? "a list or a mapping"); \(accepted)")
+        throw problem("has an invalid entry: \(node.scalar?.string ?? "a list or a mapping"); \(accepted)")
       }
       elements.append(value)
     }

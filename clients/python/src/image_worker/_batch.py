@@ -345,7 +345,7 @@ class _Lane:
         self._workers.fail(worker, error.retry_after)
         if now - self._failing_since > self._batch.retry.give_up_after:
             self._batch.fail(UnavailableError(
-                f"no worker for {self._batch.retry.give_up_after:g} s; last: {error.message}", code=error.code))
+                f"no worker could be reached for {self._batch.retry.give_up_after:g} s; last error: {error.message}", code=error.code))
 
     # Sending
 

@@ -53,7 +53,7 @@ class AsyncClient:
         for address in listed:
             check(address)
         if token is not None and not tls and not all(is_local(address) for address in listed):
-            raise ValueError("token needs tls, as anybody on the way could read it otherwise")
+            raise ValueError("token needs tls; without it, anyone on the network path could read it")
         certificates = TLS() if tls is True else (tls or None)
         self._workers = Workers(listed, certificates, token, connections, retry, affinity, max_result_bytes)
 
