@@ -17,9 +17,14 @@ package struct FieldRule<Value: Sendable>: Sendable {
   ) -> FieldRule {
     FieldRule(accepted: accepted) { (value, field) throws(FieldError) in
       guard allows(value) else {
-        throw FieldError("\(field) is \(value); it must be \(accepted)", field: field)
+        throw FieldError("\(field) is \(shown(value)); it must be \(accepted)", field: field)
       }
     }
+  }
+
+  private static func shown(_ value: Value) -> String {
+    let text = "\(value)"
+    return text.asName ?? "\(text.beginning)…"
   }
 
   /// Returns a rule that a function checks.

@@ -86,6 +86,11 @@ def test_orientations_come_out_upright_and_without_metadata(client):
     (b"x", {"scale_factor": 0.5}, "", "INVALID_ARGUMENT", "INVALID_FIELD", "configuration.scale_factor"),
     (b"x", {"max_width": 0}, "", "INVALID_ARGUMENT", "INVALID_FIELD", "configuration.max_width"),
     (b"x", {"max_bytes": 0}, "", "INVALID_ARGUMENT", "INVALID_FIELD", "configuration.max_bytes"),
+    # Errors that repeat what was sent fit into the metadata that clients accept.
+    pytest.param(b"x", {"metadata_title": "t" * 100_000}, "", "INVALID_ARGUMENT", "INVALID_FIELD",
+                 "configuration.metadata_title", id="a title of 100 kB"),
+    pytest.param(b"x", {}, "e" + "\u0301" * 50_000, "INVALID_ARGUMENT", "UNKNOWN_PRESET", "preset",
+                 id="a name of one letter with 50,000 accents"),
 ])
 def test_errors_carry_their_details(client, image, configuration, preset, code, reason, field):
     with pytest.raises(grpc.RpcError) as caught:

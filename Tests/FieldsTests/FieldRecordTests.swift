@@ -47,6 +47,18 @@ struct FieldRecordTests {
     }
   }
 
+  @Test("shows the beginning of a long value, also of one letter with any number of accents")
+  func longValues() {
+    let rule = FieldRule<String>.values("at most 9 bytes") { $0.utf8.count <= 9 }
+    for text in [String(repeating: "x", count: 100_000), "e" + String(repeating: "\u{301}", count: 100_000)] {
+      let message = failure { () throws(FieldError) in try rule.check(text, "name") }?.message ?? ""
+      #expect(message.hasPrefix("name is ") && message.hasSuffix("…; it must be at most 9 bytes"))
+      #expect(message.utf8.count < 200)
+    }
+    let short = failure { () throws(FieldError) in try rule.check("0123456789", "name") }
+    #expect(short?.message == "name is 0123456789; it must be at most 9 bytes")
+  }
+
   @Test("reads a field by its name, and names one of the wrong type by its full path")
   func reading() throws {
     let value = FieldValue.record(["group": .record(["count": .integer(2)]), "unknown": .flag(true)])

@@ -5,8 +5,6 @@ package import ImageCodecs
 package struct AcceptedFormats: Sendable, Hashable {
   /// The formats that results can have, in the order in which they are listed.
   static let all = ImageFormat.allCases.filter { $0.traits.output?.isImageFile ?? false }
-  /// The maximum number of characters of an unknown name that an error shows.
-  private static let maxShownCount = 64
   /// The formats that every receiver of images accepts.
   private static let basic: Set<ImageFormat> = [.jpeg, .png]
 
@@ -48,7 +46,7 @@ extension AcceptedFormats: FieldConvertible {
     var formats: Set<ImageFormat> = []
     for element in text.split(separator: ",") {
       guard let named = Self.formats(element) else {
-        throw Self.unreadable(String(element.prefix(Self.maxShownCount)), field: field)
+        throw Self.unreadable(element.beginning, field: field)
       }
       formats.formUnion(named)
     }

@@ -107,7 +107,7 @@ extension Overlay {
   /// Checks that no field is set that an overlay with a text does not have.
   private func checkImageFields(_ path: String) throws(PipelineError) {
     let set: [(name: String, value: String?, hint: String)] = [
-      ("image", image.isEmpty ? nil : String(reflecting: String(image.prefix(64))), "set only one of them"),
+      ("image", image.isEmpty ? nil : String(reflecting: image.beginning), "set only one of them"),
       ("scale", scale.map { "\($0)" }, "set text.size or text.relative_size"),
       ("width", width.map { "\($0)" }, "set text.size or text.relative_size"),
       ("height", height.map { "\($0)" }, "set text.size or text.relative_size"),

@@ -83,7 +83,7 @@ package struct PresetCatalog: Sendable {
   /// - Throws: `unknownPreset` with a message that lists the existing names.
   package func configuration(named name: String) throws(PipelineError) -> ProcessingConfiguration {
     let wanted = name.isEmpty ? Preset.defaultName : name
-    guard let preset = presets.first(where: { $0.name == wanted }) else {
+    guard let short = wanted.asName, let preset = presets.first(where: { $0.name == short }) else {
       throw Self.unknown(wanted, names: presets.map(\.name))
     }
     return preset.configuration
@@ -91,7 +91,7 @@ package struct PresetCatalog: Sendable {
 
   /// Returns the error of a name that is none of `names`, which its message lists.
   package static func unknown(_ name: String, names: [String]) -> PipelineError {
-    let text = String(name.prefix(64))
+    let text = name.beginning
     return PipelineError(
       .unknownPreset,
       "there is no preset \"\(text)\"; use one of: \(names.joined(separator: ", "))"

@@ -33,12 +33,12 @@ package struct Filter: Sendable, Hashable {
   }
 
   private func resolved(path: String) throws(PipelineError) -> FilterSettings {
-    guard let kind = FilterKind(rawValue: name) else {
+    guard let kind = name.asName.flatMap(FilterKind.init) else {
       let names = FilterKind.allCases.map(\.rawValue)
       throw PipelineError(
         .invalidField,
         "\(path).name is \(Self.quoted(name)); it must be one of: \(names.joined(separator: ", "))"
-          + NearestName.question(String(name.prefix(64)), in: names), field: "\(path).name")
+          + NearestName.question(name.beginning, in: names), field: "\(path).name")
     }
     guard (0...1).contains(intensity) else {
       throw PipelineError(
@@ -48,7 +48,7 @@ package struct Filter: Sendable, Hashable {
     // The order is fixed, so that the same request always produces the same error.
     for (name, value) in parameters.sorted(by: { $0.key < $1.key }) {
       let field = "\(path).parameters[\(Self.quoted(name))]"
-      guard let parameter = kind.parameters.first(where: { $0.name == name }) else {
+      guard let parameter = kind.parameters.first(where: { $0.name == name.asName }) else {
         let names = kind.parameters.map(\.name)
         let known = names.isEmpty ? "it has no parameters" : "it accepts: \(names.joined(separator: ", "))"
         throw PipelineError(.invalidField, "\(field) is not a parameter of \(kind.rawValue); \(known)", field: field)
@@ -63,7 +63,7 @@ package struct Filter: Sendable, Hashable {
   }
 
   /// Returns a caller's text, shortened and escaped to a single line for use in a message.
-  private static func quoted(_ text: String) -> String { String(reflecting: String(text.prefix(64))) }
+  private static func quoted(_ text: String) -> String { String(reflecting: text.beginning) }
 }
 
 /// A filter whose name, intensity and parameters have been checked.

@@ -1,3 +1,4 @@
+internal import Fields
 internal import ImageCodecs
 internal import ImageKernels
 
@@ -127,7 +128,7 @@ extension PipelineError {
     let field = "overlays[\(index)].image"
     return PipelineError(
       .invalidField,
-      "\(field) is \(String(reflecting: String(name.prefix(64)))); it must be the name of an auxiliary image of the request, "
+      "\(field) is \(String(reflecting: name.beginning)); it must be the name of an auxiliary image of the request, "
         + "or of an overlay of the worker", field: field)
   }
 }

@@ -1,3 +1,4 @@
+internal import Fields
 internal import ImageCodecs
 internal import ImageKernels
 
@@ -63,7 +64,7 @@ struct PlannedOverlay: Sendable, Hashable {
   /// Returns an error of an image as that of the overlay at `index`.
   static func error(_ error: PipelineError, at index: Int, _ name: String) -> PipelineError {
     let field = "overlays[\(index)].image"
-    let message = "\(field) is \(String(reflecting: String(name.prefix(64)))): \(error.message)"
+    let message = "\(field) is \(String(reflecting: name.beginning)): \(error.message)"
     switch error.code {
     case .invalidField, .unservedField, .unknownPreset, .emptyImage, .unknownFormat, .unsupportedImage, .corruptImage,
       .truncatedImage:

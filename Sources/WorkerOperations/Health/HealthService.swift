@@ -17,8 +17,9 @@ package struct HealthService: Grpc_Health_V1_Health.SimpleServiceProtocol {
   package func check(
     request: Grpc_Health_V1_HealthCheckRequest, context: ServerContext
   ) async throws -> Grpc_Health_V1_HealthCheckResponse {
-    guard state.services.contains(request.service) else {
-      throw RPCError(code: .notFound, message: "there is no service \"\(request.service.prefix(128))\"")
+    guard has(request.service) else {
+      let name = String(decoding: request.service.utf8.prefix(128), as: UTF8.self)
+      throw RPCError(code: .notFound, message: "there is no service \"\(name)\"")
     }
     return Grpc_Health_V1_HealthCheckResponse(state.status)
   }
@@ -40,7 +41,7 @@ package struct HealthService: Grpc_Health_V1_Health.SimpleServiceProtocol {
     response: RPCWriter<Grpc_Health_V1_HealthCheckResponse>,
     context: ServerContext
   ) async throws {
-    guard state.services.contains(request.service) else {
+    guard has(request.service) else {
       // The protocol requires the watch to stay open because a service may be registered later. The worker never
       // registers one.
       var unknown = Grpc_Health_V1_HealthCheckResponse()
@@ -58,6 +59,11 @@ package struct HealthService: Grpc_Health_V1_Health.SimpleServiceProtocol {
     }
     try endWatch()
   }
+
+  /// Whether the worker has a service.
+  ///
+  /// Longer names are not compared, which takes long for a letter with any number of accents.
+  private func has(_ service: String) -> Bool { service.utf8.count <= 128 && state.services.contains(service) }
 
   /// Ends a watch with OK only when the worker shuts down, otherwise with CANCELLED.
   private func endWatch() throws {

@@ -46,26 +46,26 @@ extension WorkerEnvironment {
   func model(named name: String, version: String, prefix: String = "") throws -> InferenceModel {
     try currentCaller?.check(preset: name, setsFields: false)
     let presets = presets.presets
-    guard let model = presets.first(where: { $0.name == name }).flatMap(InferenceModel.init) else {
+    guard let model = presets.first(where: { $0.name == name.asName }).flatMap(InferenceModel.init) else {
       let names = presets.compactMap(InferenceModel.init).map(\.name)
       throw Self.unknown(model: name, field: "\(prefix)name", names: names)
     }
     guard version.isEmpty || version == InferenceModel.version else {
       throw PipelineError(
         .invalidField,
-        "\(prefix)version is \"\(version.prefix(64))\"; it must be empty or \"\(InferenceModel.version)\"",
+        "\(prefix)version is \"\(version.beginning)\"; it must be empty or \"\(InferenceModel.version)\"",
         field: "\(prefix)version", of: .message)
     }
     return model
   }
 
   private static func unknown(model name: String, field: String, names: [String]) -> PipelineError {
-    let text = String(name.prefix(64))
+    let text = name.beginning
     let advice =
       names.isEmpty
       ? "models are the presets of --presets with tensor options, and this worker has none"
       : "use one of: \(names.joined(separator: ", "))" + NearestName.question(text, in: names)
     return PipelineError(
-      .unknownPreset, "\(field) is \"\(text)\", which is no model; \(advice)", field: field, of: .message)
+      .unknownPreset, "\(field) is \"\(text)\", which is not a model; \(advice)", field: field, of: .message)
   }
 }

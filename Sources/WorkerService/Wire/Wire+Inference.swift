@@ -1,3 +1,4 @@
+internal import Fields
 internal import FoundationEssentials
 internal import ImagePipeline
 internal import SwiftProtobuf
@@ -16,7 +17,7 @@ extension InferenceRequest {
     for (field, value, expected) in [
       ("name", input.name, InferenceModel.input), ("datatype", input.datatype, "BYTES"),
     ] where value != expected {
-      throw Self.invalid("inputs[0].\(field)", "is \"\(value.prefix(64))\"; it must be \"\(expected)\"")
+      throw Self.invalid("inputs[0].\(field)", "is \"\(value.beginning)\"; it must be \"\(expected)\"")
     }
     let count = try Self.imageCount(input.shape)
     guard wire.id.utf8.count <= Self.maxIDByteCount else {
@@ -35,7 +36,7 @@ extension InferenceRequest {
     throws(PipelineError)
   {
     guard let name = parameters.keys.min() else { return }
-    throw invalid(field, "has \"\(name.prefix(64))\"; parameters are not supported, leave them unset")
+    throw invalid(field, "has \"\(name.beginning)\"; parameters are not supported, leave them unset")
   }
 
   /// Returns the number of images from the shape of the input.
@@ -59,7 +60,7 @@ extension InferenceRequest {
       guard [InferenceModel.output, InferenceModel.errors].contains(output.name) else {
         throw invalid(
           "\(field).name",
-          "is \"\(output.name.prefix(64))\"; it must be \"\(InferenceModel.output)\" or \"\(InferenceModel.errors)\"")
+          "is \"\(output.name.beginning)\"; it must be \"\(InferenceModel.output)\" or \"\(InferenceModel.errors)\"")
       }
       guard names.insert(output.name).inserted else {
         throw invalid("\(field).name", "is \"\(output.name)\", which another output has, too")

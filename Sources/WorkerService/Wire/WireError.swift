@@ -12,14 +12,26 @@ enum WireError {
   /// How long a client should wait before it tries again when the worker is full or draining.
   static let retryDelay = Duration.seconds(1)
 
+  /// Limits on texts that repeat what a client sent, or list a file's presets.
+  ///
+  /// gRPC refuses metadata of more than 8 KiB, and the message is in it three times, escaped and in Base64.
+  private static let (maxMessageByteCount, maxFieldByteCount) = (1024, 256)
+
   private static let draining = GoogleRPCStatus(
     code: .unavailable, message: DrainError().description,
     details: [.errorInfo(reason: "DRAINING", domain: domain), .retryInfo(delay: retryDelay)])
 
   /// - `configurationPath`: where the configuration stands in the request, for the names of its fields.
   private static func status(_ error: PipelineError, configurationPath: String) -> GoogleRPCStatus {
-    GoogleRPCStatus(
+    var error = error
+    error.message = shortened(error.message, to: maxMessageByteCount)
+    error.field = error.field.map { shortened($0, to: maxFieldByteCount) }
+    return GoogleRPCStatus(
       code: code(error.code), message: error.message, details: details(error, configurationPath: configurationPath))
+  }
+
+  private static func shortened(_ text: String, to byteCount: Int) -> String {
+    text.utf8.count > byteCount ? String(decoding: text.utf8.prefix(byteCount), as: UTF8.self) + "…" : text
   }
 
   private static func status(_ error: CallerError, configurationPath: String) -> GoogleRPCStatus {
