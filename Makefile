@@ -11,10 +11,10 @@ WORKER = .build/$(CONFIGURATION)/image-worker
 ## Serve on 127.0.0.1:50051. Options: make run ARGS="--port 8080"
 run: build
 	@echo
-	@echo "The program is $(WORKER). Try a call in another terminal, which writes small/photo-420.jpg:"
+	@echo "The program is $(WORKER). Try a call in another terminal; it writes small/photo-420.jpg:"
 	@echo
-	@echo "  cd $(CURDIR)"
-	@echo "  $(WORKER) batch Tests/TestSupport/Fixtures/photo-420.jpg --max-width 120 --out small --to 127.0.0.1:50051"
+	@echo "  cd $(CURDIR) && $(WORKER) batch Tests/TestSupport/Fixtures/photo-420.jpg \\"
+	@echo "    --max-width 120 --out small --to 127.0.0.1:50051"
 	@echo
 	$(WORKER) serve $(ARGS)
 
