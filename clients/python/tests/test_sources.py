@@ -169,7 +169,7 @@ def test_urls_of_a_batch_are_opened_at_the_same_time(memory: Any, monkeypatch: p
 
 
 @pytest.mark.parametrize("hidden, url, text", [
-    ("fsspec", "s3://bucket/a.jpg", "images of s3:// need fsspec: pip install 'image-worker-client[fsspec]'"),
+    ("fsspec", "s3://bucket/a.jpg", "images of s3:// need fsspec: pip install fsspec"),
     ("s3fs", "s3a://bucket/a.jpg", "images of s3a:// need a file system of fsspec: pip install 'fsspec[s3]' ("),
     ("gcsfs", "gs://bucket/a.jpg", "pip install 'fsspec[gcs]'"),
     ("aiohttp", "https://host/a.jpg?secret", "images of https:// need a file system of fsspec: pip install 'fsspec[http]'")])

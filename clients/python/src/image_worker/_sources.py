@@ -165,7 +165,7 @@ def _open_url(url: str) -> Any:
     try:
         import fsspec
     except ImportError:
-        raise ImportError(f"images of {scheme}:// need fsspec: pip install 'image-worker-client[fsspec]'") from None
+        raise ImportError(f"images of {scheme}:// need fsspec: pip install fsspec") from None
     try:
         return fsspec.open(url, "rb").open()
     except ImportError as error:

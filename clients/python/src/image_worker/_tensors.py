@@ -217,7 +217,7 @@ def _numpy() -> Any:
     try:
         import numpy
     except ImportError:
-        raise ImportError("arrays need NumPy: pip install 'image-worker-client[tensors]'") from None
+        raise ImportError("arrays need NumPy: pip install numpy") from None
     return numpy
 
 

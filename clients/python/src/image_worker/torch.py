@@ -15,7 +15,7 @@ try:
     import torch
     from torch.utils.data import IterableDataset, get_worker_info
 except ImportError:
-    raise ImportError("image_worker.torch needs PyTorch: pip install 'image-worker-client[torch]'") from None
+    raise ImportError("image_worker.torch needs PyTorch: pip install torch") from None
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
