@@ -5,10 +5,10 @@ internal import WorkerOperations
 /// `image-worker token`.
 struct Token: ParsableCommand {
   static let configuration = CommandConfiguration(
-    abstract: "Make a bearer token and its entry for the file of identities.",
+    abstract: "Make a bearer token and its entry for the identities file.",
     discussion: """
-      Print a new random token, which is not stored anywhere, and the entry for the file that --identities of serve \
-      names. The entry contains only the SHA-256 of the token.
+      Print a new random token, which is not stored anywhere, and its entry for the identities file \
+      (serve --identities). The entry contains only the SHA-256 of the token.
 
       Clients send the token in the metadata "authorization" with the value "Bearer TOKEN".
       """)

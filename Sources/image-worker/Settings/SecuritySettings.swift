@@ -36,7 +36,7 @@ struct SecuritySettings {
         "Close connections that have not completed the TLS handshake after this time."))
     identities = source.text(
       "identities", default: nil, "file", completion: .file(),
-      "Serve only callers with a bearer token or client certificate of this YAML file."
+      "Serve only callers with a bearer token or client certificate in this YAML file."
     ).map { FilePath($0) }
     reloadInterval = .seconds(
       try source.integer(
