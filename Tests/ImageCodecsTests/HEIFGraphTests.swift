@@ -202,6 +202,22 @@ struct HEIFGraphTests {
     return try decoder.estimatedByteCount(scale: 8)
   }
 
+  @Test(
+    "charge for the samples that the bitstream has, whatever the properties state", arguments: [0x0C, 0x1C] as [UInt8])
+  func statedDepth(flags: UInt8) throws {
+    var coded = HEIFFile.Coded(fixture: "deep.avif")  // 41x29, ten bits, 4:4:4
+    func estimate() throws -> UInt64 {
+      var file = HEIFFile(brand: "avif")
+      _ = file.add(coded)
+      return try Self.estimate(file.bytes, format: .avif)
+    }
+    let stated = try estimate()
+    let place = try #require(coded.properties.firstIndex { $0.type == "av1C" })
+    coded.properties[place].body[2] = flags  // eight bits, 4:2:0 or no chroma
+    let rowByteCount = UInt64(41 * 3 * 64)  // half of those with ten bits
+    #expect(try estimate() + rowByteCount >= stated)
+  }
+
   @Test("charge little more memory than they use: 48 megapixels without separate tiles fit")
   func cameraImage() throws {
     var file = HEIFFile(brand: "heic")

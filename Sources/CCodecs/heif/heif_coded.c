@@ -41,6 +41,11 @@ static void note_size(ccodecs_heif_frames *f, const bits *b, uint64_t width, uin
   }
 }
 
+static void note_chroma(ccodecs_heif_frames *f, heif_chroma_share chroma) {
+  f->has_chroma = true;
+  f->chroma = chroma > f->chroma ? chroma : f->chroma;
+}
+
 // MARK: AV1
 
 static void read_operating_points(bits *b, bool has_model, uint32_t delay_bits) {
@@ -86,11 +91,19 @@ static void skip_tools(bits *b, bool is_reduced) {
   read_bits(b, 3);
 }
 
+/// Reads how AV1 subsamples chroma.
+static heif_chroma_share read_subsampling(bits *b, uint32_t profile, bool has_12_bits) {
+  if (profile < 2) {
+    return profile == 1 ? HEIF_CHROMA_FULL : HEIF_CHROMA_QUARTER;
+  }
+  const bool is_narrow = !has_12_bits || read_bits(b, 1) != 0;
+  const bool is_low = is_narrow && has_12_bits && read_bits(b, 1) != 0;
+  return !is_narrow ? HEIF_CHROMA_FULL : is_low ? HEIF_CHROMA_QUARTER : HEIF_CHROMA_HALF;
+}
+
 static void read_color_configuration(ccodecs_heif_frames *f, bits *b, uint32_t profile) {
   const bool is_high = read_bits(b, 1) != 0;
-  if (profile == 2 && is_high) {
-    read_bits(b, 1);
-  }
+  const bool has_12_bits = profile == 2 && is_high && read_bits(b, 1) != 0;
   const bool is_monochrome = profile != 1 && read_bits(b, 1) != 0;
   ccodecs_color_codes codes = {CCODECS_CODE_UNSPECIFIED, CCODECS_CODE_UNSPECIFIED};
   uint32_t matrix = CCODECS_CODE_UNSPECIFIED;
@@ -101,6 +114,10 @@ static void read_color_configuration(ccodecs_heif_frames *f, bits *b, uint32_t p
   }
   const bool is_rgb = !is_monochrome && codes.primaries == 1 && codes.transfer == 13 && matrix == 0;
   const bool has_full_range = is_rgb || read_bits(b, 1) != 0;
+  f->is_deep |= is_high;
+  if (!is_monochrome) {
+    note_chroma(f, is_rgb ? HEIF_CHROMA_FULL : read_subsampling(b, profile, has_12_bits));
+  }
   if (b->at <= b->count) {
     f->color = (heif_color){.is_known = true, .has_full_range = has_full_range, .codes = codes};
   }
@@ -190,12 +207,21 @@ static void read_parameter_set(ccodecs_heif_frames *f, const uint8_t *unit, size
     b.at += (present >> (14 - 2 * i) & 1) != 0 ? 8 : 0;
   }
   read_golomb(&b);
-  if (read_golomb(&b) == 3) {
+  const uint32_t chroma = read_golomb(&b);
+  if (chroma == 3) {
     read_bits(&b, 1);
   }
   const uint64_t width = read_golomb(&b);
   const uint64_t height = read_golomb(&b);
   note_size(f, &b, width, height);
+  for (int sides = read_bits(&b, 1) != 0 ? 4 : 0; sides > 0; sides--) { // of the conformance window
+    read_golomb(&b);
+  }
+  const bool is_deep = read_golomb(&b) > 0; // of luma, and then of chroma
+  f->is_deep |= read_golomb(&b) > 0 || is_deep;
+  if (chroma > 0) {
+    note_chroma(f, chroma == 1 ? HEIF_CHROMA_QUARTER : chroma == 2 ? HEIF_CHROMA_HALF : HEIF_CHROMA_FULL);
+  }
 }
 
 void ccodecs_heif_read_hevc(const uint8_t *bytes, size_t count, size_t length_bytes, ccodecs_heif_frames *frames) {

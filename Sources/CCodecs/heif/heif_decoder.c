@@ -274,7 +274,8 @@ static ccodecs_status describe(heif_decoder *d) {
   header->bit_depth = depth > 0 && depth <= 16 ? (uint8_t)depth : 8;
   header->is_16bit = header->bit_depth > 8;
   header->has_alpha = heif_image_handle_has_alpha_channel(d->handle) != 0;
-  d->is_gray = d->base.limits.is_gain_map && graph->is_monochrome && !header->has_alpha && !graph->is_composed;
+  d->is_gray = d->base.limits.is_gain_map && graph->is_monochrome && !graph->has_chroma && !header->has_alpha &&
+               !graph->is_composed;
   header->color_space = d->is_gray ? CCODECS_COLOR_GRAY : CCODECS_COLOR_RGB;
   find_tiles(d, (uint32_t)width, (uint32_t)height);
   const bool is_tiled = d->tile_width > 0;
@@ -392,15 +393,16 @@ static uint64_t bytes_per_pixel(const heif_decoder *d) {
   static const uint8_t gray[2] = {8, 14};
 #endif
   const bool has_alpha = d->samples.channels == 4;
-  const bool is_16bit = d->base.header.is_16bit;
+  const bool is_16bit = d->base.header.is_16bit || d->graph.is_deep;
   if (d->is_gray) {
     return is_16bit ? gray[1] : gray[0];
   }
   if (d->graph.is_composed) {
     return (uint64_t)d->samples.channels * (is_16bit ? 12 : 6);
   }
-  const bool is_hevc = d->base.header.format == CCODECS_FORMAT_HEIC;
-  return (is_hevc ? hevc : av1)[is_16bit][has_alpha][d->graph.chroma];
+  const uint8_t most_hevc = d->graph.has_hevc ? hevc[is_16bit][has_alpha][d->graph.chroma] : 0;
+  const uint8_t most_av1 = d->graph.has_av1 || most_hevc == 0 ? av1[is_16bit][has_alpha][d->graph.chroma] : 0;
+  return most_hevc > most_av1 ? most_hevc : most_av1;
 }
 
 /// Returns the bytes that libheif and the codec allocate to decode a frame. Both have a copy of its compressed data.

@@ -153,6 +153,14 @@ static bool read_items(heif_reader *r) {
 
 // MARK: Properties
 
+/// Records what a bitstream announces, which binds its decoder, whatever the properties state.
+static void note_frames(heif_reader *r, const ccodecs_heif_frames *frames) {
+  ccodecs_heif_graph *g = &r->graph;
+  g->max_frame_pixels = larger(g->max_frame_pixels, frames->max_pixels);
+  g->chroma = frames->chroma > g->chroma ? frames->chroma : g->chroma;
+  g->is_deep |= frames->is_deep;
+}
+
 static bool read_properties(heif_reader *r) {
   heif_box box;
   heif_walk walk = heif_walk_from(r->boxes.properties, 0);
@@ -171,7 +179,9 @@ static bool read_properties(heif_reader *r) {
   while (r->properties != NULL && heif_walk_next(&walk, &box)) {
     const heif_property p = heif_property_read(box);
     r->graph.chroma = p.chroma > r->graph.chroma ? p.chroma : r->graph.chroma;
-    r->graph.max_frame_pixels = larger(r->graph.max_frame_pixels, p.frames.max_pixels);
+    r->graph.has_hevc |= p.type == HEIF_TYPE('h', 'v', 'c', 'C');
+    r->graph.has_av1 |= p.type == HEIF_TYPE('a', 'v', '1', 'C');
+    note_frames(r, &p.frames);
     r->properties[r->property_count++] = p;
   }
   return r->properties != NULL;
@@ -200,6 +210,7 @@ static bool associate(heif_reader *r, heif_item *i, const heif_property *p) {
   case HEIF_TYPE('a', 'v', '1', 'C'):
     i->frames.max_pixels = larger(i->frames.max_pixels, p->frames.max_pixels);
     i->frames.count = sum(i->frames.count, p->frames.count);
+    i->frames.has_chroma |= p->frames.has_chroma;
     i->frames.color = p->frames.color.is_known ? p->frames.color : i->frames.color;
     i->is_monochrome = p->is_monochrome;
     i->configuration_bytes = larger(i->configuration_bytes, p->byte_count);
@@ -287,7 +298,8 @@ static void look_into(heif_reader *r, heif_item *i, heif_span data) {
   default:
     break;
   }
-  r->graph.max_frame_pixels = larger(r->graph.max_frame_pixels, i->frames.max_pixels);
+  note_frames(r, &i->frames);
+  r->graph.has_chroma |= i->frames.has_chroma;
 }
 
 /// Checks an item's data, which is joined first if it is stored in several pieces.
