@@ -170,6 +170,8 @@ void cpixels_join_neon(
 void cpixels_premultiply_neon(const uint8_t *rgba, uint16_t *premultiplied, size_t pixel_count);
 void cpixels_unpremultiply_neon(const uint16_t *premultiplied, uint8_t *rgba, size_t pixel_count);
 void cpixels_flatten_neon(const uint16_t *premultiplied, const uint8_t background[3], uint8_t *rgb, size_t pixel_count);
+void cpixels_overlay_neon(
+    cpixels_blend blend, const uint8_t *rgba, uint8_t *row, uint32_t channels, size_t pixel_count);
 void cpixels_ycc_to_rgb_neon(const uint8_t *y, const uint8_t *cb, const uint8_t *cr, uint8_t *rgb, size_t pixel_count);
 #endif
 

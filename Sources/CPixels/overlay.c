@@ -92,6 +92,11 @@ void cpixels_overlay(
     cpixels_overlay_avx2(blend, rgba, row, channels, pixel_count);
     return;
   }
+#elif defined(__aarch64__)
+  if (cpixels_isa_resolve(isa) == CPIXELS_ISA_NEON) {
+    cpixels_overlay_neon(blend, rgba, row, channels, pixel_count);
+    return;
+  }
 #endif
   (void)isa;
   cpixels_overlay_scalar(blend, rgba, row, channels, pixel_count);

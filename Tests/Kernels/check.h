@@ -22,6 +22,10 @@ void report(const char *kernel, bool is_good);
 
 void check_faces(void);
 
+// overlay.c
+
+void check_overlay(void);
+
 // transforms.c
 
 void check_transforms(void);

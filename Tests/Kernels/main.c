@@ -257,6 +257,7 @@ int main(void) {
     check_unfilter();
     check_encoder();
     check_faces();
+    check_overlay();
   }
   check_similarity();
   printf("kernels: %d differences\n", failures);
