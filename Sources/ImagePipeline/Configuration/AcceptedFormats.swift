@@ -5,6 +5,8 @@ package import ImageCodecs
 package struct AcceptedFormats: Sendable, Hashable {
   /// The formats that results can have, in the order in which they are listed.
   static let all = ImageFormat.allCases.filter { $0.traits.output?.isImageFile ?? false }
+  /// The maximum size of a list in bytes, several times that of the longest header of a browser.
+  private static let maxByteCount = 4096
   /// The formats that every receiver of images accepts.
   private static let basic: Set<ImageFormat> = [.jpeg, .png]
 
@@ -43,6 +45,7 @@ extension AcceptedFormats: FieldConvertible {
   }
 
   package init(text: String, field: String) throws(FieldError) {
+    guard text.utf8.count <= Self.maxByteCount else { throw Self.unreadable("\(text.beginning)…", field: field) }
     var formats: Set<ImageFormat> = []
     for element in text.split(separator: ",") {
       guard let named = Self.formats(element) else {
