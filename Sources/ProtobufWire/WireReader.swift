@@ -27,18 +27,30 @@ package struct WireReader {
   package static func fields(
     of bytes: RawSpan, in range: Range<Int>, maxCount: Int = .max
   ) throws(Failure) -> [WireField] {
-    var reader = WireReader(offset: range.lowerBound, end: range.upperBound)
+    var reader = WireReader(range)
     var fields: [WireField] = []
-    while reader.offset < reader.end {
+    while let field = try reader.next(of: bytes) {
       guard fields.count < maxCount else { throw .tooManyFields }
-      fields.append(try reader.field(bytes))
+      fields.append(field)
     }
     return fields
   }
 
+  /// Creates a reader of the message at `range` of the bytes that `next` is given.
+  package init(_ range: Range<Int>) {
+    offset = range.lowerBound
+    end = range.upperBound
+  }
+
+  /// Locates the next field; `nil` at the end of the message.
+  /// - Throws: `Failure`, at the first byte that is not part of a field.
+  package mutating func next(of bytes: RawSpan) throws(Failure) -> WireField? {
+    offset < end ? try field(bytes) : nil
+  }
+
   /// Returns the value of a varint field in `bytes`; bits beyond 64 are discarded, as other readers do.
   package static func varint(_ field: WireField, of bytes: RawSpan) throws(Failure) -> UInt64 {
-    var reader = WireReader(offset: field.value.lowerBound, end: field.value.upperBound)
+    var reader = WireReader(field.value)
     return try reader.varint(bytes)
   }
 

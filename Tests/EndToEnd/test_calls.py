@@ -89,6 +89,12 @@ def test_orientations_come_out_upright_and_without_metadata(client):
     # Errors that repeat what was sent fit into the metadata that clients accept.
     pytest.param(b"x", {"metadata_title": "t" * 100_000}, "", "INVALID_ARGUMENT", "INVALID_FIELD",
                  "configuration.metadata_title", id="a title of 100 kB"),
+    pytest.param(b"x", {"overlays": [{"image": "ä" * 3000}]}, "", "INVALID_ARGUMENT", "INVALID_FIELD",
+                 "configuration.overlays[0].image", id="a name of 6 kB"),
+    pytest.param(b"x", {"tensor": {"mean": [0.5] * 5000}}, "", "INVALID_ARGUMENT", "INVALID_FIELD",
+                 "configuration.tensor.mean", id="5,000 numbers"),
+    pytest.param(b"x", {"filters": [{"name": "blur", "parameters": {"x" * 300_000: 1}}]}, "", "FAILED_PRECONDITION",
+                 "LIMIT_EXCEEDED", None, id="a parameter's name of 300 kB"),
     pytest.param(b"x", {}, "e" + "\u0301" * 50_000, "INVALID_ARGUMENT", "UNKNOWN_PRESET", "preset",
                  id="a name of one letter with 50,000 accents"),
 ])

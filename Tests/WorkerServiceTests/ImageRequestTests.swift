@@ -57,6 +57,32 @@ struct ImageRequestTests {
     #expect(ours == usual)
   }
 
+  @Test("have little besides images, also where they are damaged", arguments: [true, false])
+  func limit(isDamaged: Bool) throws {
+    let name = String(repeating: "x", count: RequestLimit.maxOtherByteCount)
+    let filter = Imageworker_V1_Filter.with { $0.parameters = [name: 1] }
+    let end: [UInt8] = isDamaged ? [0xFF] : []
+    let process = Imageworker_V1_ProcessImageRequest.with { $0.configuration.filters = [filter] }
+    let start = Imageworker_V1_BatchProcessRequest.with { $0.start.configuration.filters = [filter] }
+    let model = Inference_ModelInferRequest.with { $0.inputs = [.with { $0.parameters = [name: .init()] }] }
+    for deserialize in [
+      {
+        try ImageRequestDeserializer<Imageworker_V1_ProcessImageRequest>().deserialize(process.serializedBytes() + end)
+      },
+      { try ImageRequestDeserializer<Imageworker_V1_BatchProcessRequest>().deserialize(start.serializedBytes() + end) },
+      { try ImageRequestDeserializer<Inference_ModelInferRequest>().deserialize(model.serializedBytes() + end) },
+    ] as [() throws -> any Message] {
+      let error = #expect(throws: GoogleRPCStatus.self) { try deserialize() }
+      #expect(error?.message.contains("besides its images; at most 262144 are accepted") == true)
+    }
+    let large = Imageworker_V1_ProcessImageRequest.with {
+      $0.image = Data(count: 1 << 20)
+      $0.auxiliaryImages = [.with { $0.image = Data(count: 1 << 20) }]
+    }
+    let bytes: [UInt8] = try large.serializedBytes()
+    #expect(try ImageRequestDeserializer<Imageworker_V1_ProcessImageRequest>().deserialize(bytes) == large)
+  }
+
   @Test("are read as SwiftProtobuf reads them, whole, cut, repeated and joined")
   func sameAsUsual() throws {
     let other = try Imageworker_V1_ProcessImageRequest.with {

@@ -1,12 +1,16 @@
 package import FoundationEssentials
 package import GRPCCore
 internal import GRPCProtobuf
+internal import ImagePipeline
 package import ProtobufWire
 package import SwiftProtobuf
 package import WorkerProtocol
 
 /// A request with an image, or a part of one, that is taken where it was received.
 package protocol ImageRequest: Message, Sendable {
+  /// The fields that contain images, by their numbers.
+  static var imageFields: [Int32: ImageField] { get }
+
   /// The message, with its image lent by `lend` and all else read as usual.
   ///
   /// - `fields`: the message's fields in `bytes`.
@@ -16,6 +20,14 @@ package protocol ImageRequest: Message, Sendable {
   ) throws -> Self?
 }
 
+/// What a field with images consists of.
+package indirect enum ImageField: Sendable {
+  /// Images, or messages of which little else is counted.
+  case images
+  /// A message with these fields.
+  case message([Int32: ImageField])
+}
+
 /// Reads requests without copying the images in them.
 ///
 /// A request as the deserializer of SwiftProtobuf gives it, but `bytes` fields of images keep the received message and
@@ -23,18 +35,56 @@ package protocol ImageRequest: Message, Sendable {
 package struct ImageRequestDeserializer<Request: ImageRequest>: MessageDeserializer {
   package init() {}
 
+  /// - Throws: INVALID_ARGUMENT for a damaged message; FAILED_PRECONDITION above the limit of ``RequestLimit``.
   package func deserialize<Bytes: GRPCContiguousBytes>(_ bytes: Bytes) throws -> Request {
-    if bytes.count >= LentBytes.minByteCount, let request = Self.read(ReceivedBytes(bytes)) { return request }
+    if bytes.count >= LentBytes.minByteCount, let request = try Self.read(ReceivedBytes(bytes)) { return request }
     return try ProtobufDeserializer<Request>().deserialize(bytes)
   }
 
-  private static func read<Bytes>(_ received: ReceivedBytes<Bytes>) -> Request? {
-    received.bytes.withUnsafeBytes { bytes in
+  private static func read<Bytes>(_ received: ReceivedBytes<Bytes>) throws -> Request? {
+    try received.bytes.withUnsafeBytes { bytes in
+      try RequestLimit.check(bytes.bytes, Request.imageFields)
       guard received.isFixed(at: bytes), let fields = plainFields(of: bytes.bytes, in: 0..<bytes.count) else {
         return nil
       }
       return try? Request.read(fields, of: bytes.bytes) { LentBytes.data(of: bytes, in: $0, owner: received) }
     }
+  }
+}
+
+/// The limit on what a request contains besides its images.
+///
+/// A request is read on an event loop, and a name in it is hashed, which takes a third of a microsecond for each of its bytes.
+package enum RequestLimit {
+  /// In bytes; 16 renditions with eight texts each have less.
+  package static let maxOtherByteCount = 256 * 1024
+
+  fileprivate static func check(_ bytes: RawSpan, _ images: [Int32: ImageField]) throws {
+    guard bytes.byteCount > maxOtherByteCount else { return }
+    let count = otherByteCount(of: bytes, in: 0..<bytes.byteCount, images)
+    guard count > maxOtherByteCount else { return }
+    throw WireError.status(
+      any: PipelineError(
+        .limitExceeded,
+        "the request has \(count) bytes or more besides its images; at most \(maxOtherByteCount) are accepted",
+        limit: .init(name: "request_bytes_besides_images", limit: UInt64(maxOtherByteCount), value: UInt64(count))))
+  }
+
+  /// Counts the bytes that are not in images; beyond the limit, not all of them.
+  ///
+  /// What cannot be read counts, too, as SwiftProtobuf may read it.
+  private static func otherByteCount(of bytes: RawSpan, in range: Range<Int>, _ images: [Int32: ImageField]) -> Int {
+    var reader = WireReader(range)
+    var (count, end) = (0, range.lowerBound)
+    while count <= maxOtherByteCount, let field = try? reader.next(of: bytes) {
+      end = field.range.upperBound
+      switch field.type == .lengthDelimited ? images[field.number] : nil {
+      case .images: break
+      case .message(let inner): count += otherByteCount(of: bytes, in: field.value, inner)
+      case nil: count += field.range.count
+      }
+    }
+    return count + range.upperBound - end
   }
 }
 
@@ -92,6 +142,8 @@ extension Message {
 }
 
 extension Imageworker_V1_ProcessImageRequest: ImageRequest {
+  package static var imageFields: [Int32: ImageField] { [1: .images, 6: .images] }
+
   package static func read(
     _ fields: [WireField], of bytes: RawSpan, lend: (Range<Int>) -> Data?
   ) throws -> Self? {
@@ -100,6 +152,8 @@ extension Imageworker_V1_ProcessImageRequest: ImageRequest {
 }
 
 extension Imageworker_V1_InspectImageRequest: ImageRequest {
+  package static var imageFields: [Int32: ImageField] { [1: .images, 4: .images] }
+
   package static func read(
     _ fields: [WireField], of bytes: RawSpan, lend: (Range<Int>) -> Data?
   ) throws -> Self? {
@@ -116,6 +170,8 @@ extension Imageworker_V1_BatchItemStart {
 }
 
 extension Imageworker_V1_BatchProcessRequest: ImageRequest {
+  package static var imageFields: [Int32: ImageField] { [2: .message([3: .images, 7: .images]), 3: .images] }
+
   package static func read(
     _ fields: [WireField], of bytes: RawSpan, lend: (Range<Int>) -> Data?
   ) throws -> Self? {
@@ -138,6 +194,8 @@ extension Imageworker_V1_BatchProcessRequest: ImageRequest {
 }
 
 extension Inference_ModelInferRequest: ImageRequest {
+  package static var imageFields: [Int32: ImageField] { [5: .message([5: .images]), 7: .images] }
+
   /// The images are lent together: in the only element of `raw_input_contents`, or in the contents of the only input.
   package static func read(
     _ fields: [WireField], of bytes: RawSpan, lend: (Range<Int>) -> Data?
