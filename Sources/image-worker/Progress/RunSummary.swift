@@ -43,7 +43,8 @@ struct RunSummary: Sendable, Encodable {
     let first = "\(number) in \(ReadableText.number(seconds, digits: 1)) s, \(rate) images/s: \(counts)"
     guard let savedPercent else { return first }
     let (input, output) = (ReadableText.byteCount(inputBytes), ReadableText.byteCount(outputBytes))
-    return "\(first)\n\(input) in, \(output) out, saved \(ReadableText.number(savedPercent, digits: 1))%"
+    let change = "\(ReadableText.number(abs(savedPercent), digits: 1))%"
+    return "\(first)\n\(input) in, \(output) out, \(savedPercent < 0 ? "\(change) larger" : "saved \(change)")"
   }
 
   private static func rounded(_ value: Double, to scale: Double) -> Double { (value * scale).rounded() / scale }

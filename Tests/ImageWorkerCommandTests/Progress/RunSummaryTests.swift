@@ -65,7 +65,8 @@ struct RunSummaryTests {
     var tally = RunTally(total: 2)
     for _ in 0..<2 { tally.add([line, line]) }
     #expect(tally.inputBytes == min(5, number) * 2 && tally.outputBytes == 12)
-    #expect(RunSummary(tally, elapsed: .seconds(1)).text.contains("2 images"))
+    let text = RunSummary(tally, elapsed: .seconds(1)).text
+    #expect(text.contains("2 images") && text.contains(", 20.0% larger") == (number > 0))
   }
 
   @Test(
