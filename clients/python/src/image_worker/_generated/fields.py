@@ -197,7 +197,7 @@ class Overlay(TypedDict, total=False):
     unit: RectUnit
     # Distance from the left or right edge that gravity names; otherwise from the center to the right.
     x: float
-    # Distance from the top or bottom edge that gravity names; otherwise from the center downwards.
+    # Distance from the top or bottom edge that gravity names; otherwise from the center downward.
     y: float
     # How colors are mixed.
     blend: OverlayBlend
