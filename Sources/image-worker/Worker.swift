@@ -62,7 +62,7 @@ struct Worker: Service {
       callerName: { $0.callerName }, metrics: metrics)
     load = settings.reportsLoad ? Self.meter(of: &environment, threadCount: settings.threadCount) : nil
     environment.takesSharedMemory = settings.takesSharedMemory
-    if settings.servesInference { environment.keep = { ServiceContext.current?.callLifetime?.keep($0) } }
+    if settings.servesInference { environment.keep = { ServiceContext.current?.callRecord?.keep($0) } }
     self.environment = environment
     let methods =
       Imageworker_V1_ImageWorkerService.Method.descriptors + OperationalServices.methods
@@ -267,9 +267,7 @@ struct Worker: Service {
     limits.maxMetadataByteCount = settings.metadataByteCount
     limits.maxMessageByteCount = settings.limits.maxMessageByteCount
     limits.maxFrameByteCount = settings.frameByteCount
-    let memory = environment.memory
-    limits.inflationAccount = MemoryAccount(charge: memory.holdNow, refund: memory.endHold)
-    limits.messages = memory
+    limits.messages = environment.memory
     limits.calls = CallAdmission(ImageWorkerService(environment: environment))
     limits.connections = connections
     limits.time = timeLimits

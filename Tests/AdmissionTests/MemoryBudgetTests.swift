@@ -188,7 +188,7 @@ struct MemoryBudgetTests {
   private func end(_ charge: consuming ProcessCharge) {}
 
   @Test("admits waiting images when an upload releases memory")
-  func letGo() async throws {
+  func endsHold() async throws {
     let budget = MemoryBudget(limit: 8 << 20, maxWaiting: 1)
     let reserved = try await budget.reserve(4 << 20, cancellation: Cancellation())
     var upload = Hold(budget: budget)

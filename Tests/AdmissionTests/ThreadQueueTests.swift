@@ -184,7 +184,7 @@ struct ThreadQueueTests {
   @Test("refuses calls whose images would be refused, before they are received")
   func expectation() async throws {
     try await enter()
-    func expect(_ connection: String, deadline: Duration? = nil) throws -> ExpectedImage {
+    func expect(_ connection: String, deadline: Duration? = nil) throws -> Claim {
       try queue.expect(ImageCaller(connection: connection, deadline: deadline.map { .now + $0 }))
     }
     var promises = [try expect("a", deadline: .milliseconds(1))]  // nothing waits
@@ -218,7 +218,7 @@ struct ThreadQueueTests {
   @Test("refuses calls whose images would be late because of those that others were promised")
   func expectationOfOthers() async throws {
     try await enter()
-    func expect(_ connection: String, deadline: Duration? = nil) throws -> ExpectedImage {
+    func expect(_ connection: String, deadline: Duration? = nil) throws -> Claim {
       try queue.expect(ImageCaller(connection: connection, deadline: deadline.map { .now + $0 }))
     }
     var promises = try ["a", "b"].map { try expect($0) }

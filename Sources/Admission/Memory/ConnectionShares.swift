@@ -1,5 +1,6 @@
 package import ImagePipeline
 internal import Synchronization
+package import WorkThreads
 
 /// Limits the memory that the unfinished uploads of each connection reserve.
 ///
@@ -21,40 +22,26 @@ package final class ConnectionShares: Sendable {
   /// Adds an upload to its connection's share.
   ///
   /// The only upload of a connection may have any size.
+  /// - Returns: The part of the share that the upload reserves.
   /// - Throws: `overloaded` if the connection's uploads would exceed its share.
-  package func take(_ byteCount: Int, of connection: String) throws(PipelineError) -> ConnectionShare {
+  package func take(_ byteCount: Int, of connection: String) throws(PipelineError) -> Claim {
     let others: Int? = byteCounts.withLock { byteCounts in
       let others = byteCounts[connection] ?? 0
       guard others == 0 || byteCount <= limit - others else { return others }
       byteCounts[connection] = others + byteCount
       return nil
     }
-    guard let others else { return ConnectionShare(byteCount: byteCount, connection: connection, shares: self) }
+    guard let others else { return Claim { [self] in giveBack(byteCount, of: connection) } }
     throw PipelineError(
       .overloaded,
       "the unfinished uploads of this connection reserve \(others) bytes; \(byteCount) more exceed its share of "
         + "\(limit); finish one first")
   }
 
-  fileprivate func giveBack(_ byteCount: Int, of connection: String) {
+  private func giveBack(_ byteCount: Int, of connection: String) {
     byteCounts.withLock { byteCounts in
       let left = (byteCounts[connection] ?? 0) - byteCount
       byteCounts[connection] = left > 0 ? left : nil
     }
   }
-}
-
-/// The part of a connection's share that one unfinished upload reserves; released on deinitialization.
-package final class ConnectionShare: Sendable {
-  private let byteCount: Int
-  private let connection: String
-  private let shares: ConnectionShares
-
-  fileprivate init(byteCount: Int, connection: String, shares: ConnectionShares) {
-    self.byteCount = byteCount
-    self.connection = connection
-    self.shares = shares
-  }
-
-  deinit { shares.giveBack(byteCount, of: connection) }
 }

@@ -25,9 +25,9 @@ package struct Hold: ~Copyable, Sendable {
 
   /// Returns all counted bytes to the budget.
   package mutating func release() {
-    if byteCount > 0 { budget.letGo(byteCount) }
+    if byteCount > 0 { budget.endHold(byteCount) }
     byteCount = 0
   }
 
-  deinit { if byteCount > 0 { budget.letGo(byteCount) } }
+  deinit { if byteCount > 0 { budget.endHold(byteCount) } }
 }

@@ -1,5 +1,6 @@
 package import ImagePipeline
 internal import Synchronization
+package import WorkThreads
 
 /// The order in which messages are received; see `UploadLink`.
 extension MemoryBudget {
@@ -12,7 +13,7 @@ extension MemoryBudget {
   /// - Throws: `overloaded` if the uploads before it take too long.
   package func expectUpload(
     of connection: UInt64, deadline: ContinuousClock.Instant?
-  ) throws(PipelineError) -> ExpectedUpload {
+  ) throws(PipelineError) -> Claim {
     try state.withLock { state throws(PipelineError) in
       let now = ContinuousClock.now
       let left = deadline.map { now.duration(to: $0) }
@@ -24,10 +25,8 @@ extension MemoryBudget {
           + "is in \(left.roundedSeconds) s; set a longer one or try again later",
         retryDelay: time)
     }
-    return ExpectedUpload(of: connection, in: self)
+    return Claim { [self] in state.withLock { $0.messages.link.release(connection) } }
   }
-
-  fileprivate func releaseUpload(of connection: UInt64) { state.withLock { $0.messages.link.release(connection) } }
 
   /// Notes bytes that have arrived of the first message of a call, and whether they are its last.
   package func noteReceived(_ byteCount: Int, of connection: UInt64, isLast: Bool) {
@@ -43,17 +42,4 @@ extension MemoryBudget {
     state.withLock { $0.messages.link.abandon(byteCount, of: connection, wasOpen: true) }
     admitWaiters()
   }
-}
-
-/// A message that was promised to be received; the expectation ends when the object is destroyed.
-package final class ExpectedUpload: Sendable {
-  private let connection: UInt64
-  private let budget: MemoryBudget
-
-  fileprivate init(of connection: UInt64, in budget: MemoryBudget) {
-    self.connection = connection
-    self.budget = budget
-  }
-
-  deinit { budget.releaseUpload(of: connection) }
 }

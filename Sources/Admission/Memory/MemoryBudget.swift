@@ -162,10 +162,8 @@ package final class MemoryBudget: Sendable {
     return true
   }
 
-  /// Stops counting `byteCount` bytes that `holdNow` counted.
-  package func endHold(_ byteCount: Int) { letGo(byteCount) }
-
-  func letGo(_ byteCount: Int) {
+  /// Stops counting `byteCount` bytes that are buffered.
+  package func endHold(_ byteCount: Int) {
     state.withLock { $0.buffered -= byteCount }
     admitWaiters()
   }

@@ -29,7 +29,7 @@ package final class ResultMemory: Sendable {
     self.byteCount = Mutex(byteCount)
   }
 
-  deinit { budget.letGo(byteCount.withLock { $0 }) }
+  deinit { budget.endHold(byteCount.withLock { $0 }) }
 
   /// Returns what exceeds `byteCount` bytes to the budget.
   package func shrink(to byteCount: Int) {
@@ -37,6 +37,6 @@ package final class ResultMemory: Sendable {
       defer { current = min(current, byteCount) }
       return max(0, current - byteCount)
     }
-    if surplus > 0 { budget.letGo(surplus) }
+    if surplus > 0 { budget.endHold(surplus) }
   }
 }

@@ -1,5 +1,6 @@
 package import ImagePipeline
 internal import Synchronization
+package import WorkThreads
 
 extension ThreadQueue {
   /// The images of one caller's calls whose messages have not arrived.
@@ -18,16 +19,16 @@ extension ThreadQueue {
   ///
   /// - Returns: A promise to enter; release it when the message has arrived.
   /// - Throws: `overloaded` if `enter` would refuse the image.
-  package func expect(_ caller: ImageCaller) throws(PipelineError) -> ExpectedImage {
+  package func expect(_ caller: ImageCaller) throws(PipelineError) -> Claim {
     let idle = Idle(self)
     try state.withLock { state throws(PipelineError) in
       _ = try decide(caller, cost: nil, idle, &state)
       state.expected[caller.connection, default: Expected()].count += 1
     }
-    return ExpectedImage(of: caller.connection, in: self)
+    return Claim { [self] in release(caller.connection) }
   }
 
-  fileprivate func release(_ connection: String) {
+  private func release(_ connection: String) {
     state.withLock { state in
       state.expected[connection]?.count -= 1
       guard state.expected.count > state.waiting.count + 64 else { return }
@@ -35,17 +36,4 @@ extension ThreadQueue {
       state.expected = state.expected.filter { $1.count > 0 || waiting.count(of: $0) > 0 }
     }
   }
-}
-
-/// An image whose message has not arrived; the expectation ends when the object is destroyed.
-package final class ExpectedImage: Sendable {
-  private let connection: String
-  private let queue: ThreadQueue
-
-  fileprivate init(of connection: String, in queue: ThreadQueue) {
-    self.connection = connection
-    self.queue = queue
-  }
-
-  deinit { queue.release(connection) }
 }

@@ -2,7 +2,7 @@ internal import GRPCCore
 internal import Synchronization
 
 /// A call that is open in the listener: what an interceptor cannot find out, and who reports the end of the call.
-final class CallRecord: Sendable {
+package final class CallRecord: Sendable {
   private struct State {
     var isClaimed = false
     var refusal: RequestRefusal?
@@ -42,8 +42,8 @@ final class CallRecord: Sendable {
     if isClosed { report(refusal) }
   }
 
-  /// Keeps an object until the call's stream is closed.
-  func keep(_ object: any AnyObject & Sendable) {
+  /// Keeps an object until the call's stream is closed; releases it at once if it is closed already.
+  package func keep(_ object: any AnyObject & Sendable) {
     state.withLock { state in if !state.isClosed { state.kept.append(object) } }
   }
 

@@ -28,30 +28,20 @@ package struct LifetimeInterceptor: ServerInterceptor {
       let record = calls.records.record(request.metadata)
     else { return try await next(request, context) }
     var current = ServiceContext.current ?? .topLevel
-    current.callLifetime = CallLifetime(record)
+    current.callRecord = record
     return try await ServiceContext.$current.withValue(current) { try await next(request, context) }
   }
 }
 
-/// The time until the stream of a call is closed.
-package struct CallLifetime: Sendable {
-  private let record: CallRecord
-
-  init(_ record: CallRecord) { self.record = record }
-
-  /// Keeps an object until the stream is closed; releases it at once if it is closed already.
-  package func keep(_ object: any AnyObject & Sendable) { record.keep(object) }
-}
-
 extension ServiceContext {
-  private enum LifetimeKey: ServiceContextKey {
-    typealias Value = CallLifetime
-    static let nameOverride: String? = "call-lifetime"
+  private enum RecordKey: ServiceContextKey {
+    typealias Value = CallRecord
+    static let nameOverride: String? = "call-record"
   }
 
-  /// The lifetime of the current call; `nil` if its service has none.
-  package var callLifetime: CallLifetime? {
-    get { self[LifetimeKey.self] }
-    set { self[LifetimeKey.self] = newValue }
+  /// The current call in the listener; `nil` if objects cannot be kept until its stream is closed.
+  package var callRecord: CallRecord? {
+    get { self[RecordKey.self] }
+    set { self[RecordKey.self] = newValue }
   }
 }

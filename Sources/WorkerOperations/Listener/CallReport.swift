@@ -4,7 +4,7 @@ internal import NIOHPACK
 /// The report of a call by the listener, which counts unless an interceptor reports the call.
 struct CallReport {
   private let log: CallLog
-  private let record = CallRecord()
+  let record = CallRecord()
   private let method: String
   /// When the call's headers arrived.
   let began = ContinuousClock.now
@@ -28,12 +28,6 @@ struct CallReport {
     headers.add(name: CallRecords.key, value: String(id))
     self.id = id
   }
-
-  /// Notes that the listener ends the call.
-  func note(_ refusal: RequestRefusal) { record.note(refusal) }
-
-  /// Notes that the client has cancelled the call or closed its connection.
-  func noteClientGone() { record.noteClientGone() }
 
   /// Notes the trailers of a call.
   mutating func note(trailers: HPACKHeaders) {

@@ -1,5 +1,6 @@
 internal import CPlatform
 @_spi(CustomByteBufferAllocator) internal import NIOCore
+internal import WorkThreads
 
 extension ByteBuffer {
   /// Creates an empty buffer of exactly `capacity` bytes whose `charge` is released when its memory is freed.
@@ -8,7 +9,7 @@ extension ByteBuffer {
   /// only as bytes arrive, and it returns to the system at once.
   ///
   /// - Returns: `nil` if the system has no memory.
-  static func charged(capacity: Int, charge: MessageCharge) -> ByteBuffer? {
+  static func charged(capacity: Int, charge: Claim) -> ByteBuffer? {
     guard let memory = Block.allocate(capacity) else { return nil }
     Block.keep(charge, with: memory)
     return ByteBuffer(
@@ -59,7 +60,7 @@ private enum Block {
     return memory
   }
 
-  static func keep(_ charge: MessageCharge, with memory: Memory) {
+  static func keep(_ charge: Claim, with memory: Memory) {
     memory.storeBytes(
       of: UInt(bitPattern: Unmanaged.passRetained(charge).toOpaque()), toByteOffset: -16, as: UInt.self)
   }
@@ -72,6 +73,6 @@ private enum Block {
     } else {
       (memory - headerByteCount).deallocate()
     }
-    if let charge { Unmanaged<MessageCharge>.fromOpaque(charge).release() }
+    if let charge { Unmanaged<Claim>.fromOpaque(charge).release() }
   }
 }

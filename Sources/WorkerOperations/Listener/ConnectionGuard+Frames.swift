@@ -80,7 +80,7 @@ extension ConnectionGuard {
     if ended.contains(header.stream) {
       write { $0.writeReset(.streamClosed, stream: header.stream) }
     } else if isEnd {
-      ended.insert(header.stream)
+      noteEnded(header.stream)
     }
     return .drop
   }
@@ -97,7 +97,7 @@ extension ConnectionGuard {
         count(.controls)
         return
       }
-      if isEarly { allowances.noteEarlyReset() }
+      if isEarly { _ = allowances.earlyResets.take(now: .now()) }
       request.clientReset(code: bytes.getInteger(at: payload, as: UInt32.self) ?? 0)
     case .priority:
       count(.controls)

@@ -53,8 +53,10 @@ final class ConnectionGuard: ChannelInboundHandler {
   var requests: [UInt32: RequestGuard] = [:]
   /// The highest stream identifier that the client has used.
   var lastStream: UInt32 = 0
-  /// Calls on which the client may send nothing more, because it has ended or cancelled them.
-  var ended = EndedStreams()
+  /// The last streams on which the client may send nothing more, because it has ended or cancelled them.
+  ///
+  /// On a stream that the worker alone has ended, data may still be on its way.
+  var ended = CircularBuffer<UInt32>()
 
   // MARK: Frames
 
@@ -149,12 +151,6 @@ final class ConnectionGuard: ChannelInboundHandler {
       handle(header, reader.bytes, payload, context)
     }
     return true
-  }
-
-  /// Lets the client send `byteCount` more bytes on a stream.
-  func openWindow(of stream: UInt32, by byteCount: Int) {
-    guard !isOver else { return }
-    write { $0.writeWindowUpdate(byteCount, stream: stream) }
   }
 
   func take(_ continuation: ByteBuffer?, flags: UInt8, _ context: ChannelHandlerContext) {

@@ -43,8 +43,6 @@ package struct ConnectionLimits: Sendable {
   package var streamWindowByteCount = 64 << 10
   /// The HTTP/2 flow-control window of a connection in bytes; also of a stream with several messages, if there is room.
   package var windowByteCount = 1 << 20
-  /// Memory account that is also charged for decompressed bytes.
-  package var inflationAccount = MemoryAccount.unlimited
   /// Maximum payload size in bytes of an HTTP/2 frame from a client; must match the HTTP/2 handler's setting.
   package var maxFrameByteCount = 16 << 10
   /// Limits on the time that clients take.
@@ -79,25 +77,6 @@ package struct ConnectionLimits: Sendable {
   var maxReadMetadataByteCount: Int {
     let framesByteCount = HeaderContinuation.maxForwardedCount * maxFrameByteCount
     return max(64 << 10, 4 * maxMetadataByteCount, min(1 << 20, framesByteCount))
-  }
-}
-
-/// An account of the worker's memory that is charged before memory is allocated.
-package struct MemoryAccount: Sendable {
-  /// An account without a limit.
-  package static let unlimited = MemoryAccount(charge: { _ in true }, refund: { _ in })
-
-  /// Charges a number of bytes; returns `false` if the account has no room for them.
-  package var charge: @Sendable (_ byteCount: Int) -> Bool
-  /// Returns charged bytes to the account.
-  package var refund: @Sendable (_ byteCount: Int) -> Void
-
-  /// Creates an account from its two operations, which may be called from any thread.
-  package init(
-    charge: @escaping @Sendable (_ byteCount: Int) -> Bool, refund: @escaping @Sendable (_ byteCount: Int) -> Void
-  ) {
-    self.charge = charge
-    self.refund = refund
   }
 }
 

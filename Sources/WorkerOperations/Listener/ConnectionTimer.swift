@@ -94,7 +94,7 @@ final class ConnectionTimer: ChannelInboundHandler {
     case .drain(let message): connection.beginDrain(message: message)
     case .cut(let reason): return connection.cut(reason)
     }
-    connection.checkFirstWindow(now)
+    connection.announce(connection.firstWindow.check(now))
     let elapsed = Duration(now - checked)
     checked = now
     for request in connection.requests.values { request.check(elapsed: elapsed) }

@@ -71,10 +71,8 @@ extension ConnectionGuard {
   /// Lets clients send less with the headers of calls, because one was refused or waits.
   func noteLoad() { announce(firstWindow.noteLoad(.now())) }
 
-  /// Lets clients send as much as usual with the headers of calls, if there was no load for a while.
-  func checkFirstWindow(_ now: NIODeadline) { announce(firstWindow.check(now)) }
-
-  private func announce(_ byteCount: Int?) {
+  /// Announces a first window, if another one.
+  func announce(_ byteCount: Int?) {
     if let byteCount { write { $0.writeFirstWindow(byteCount) } }
   }
 }

@@ -9,7 +9,8 @@ struct FrameAllowances {
   private var settings: Allowance
   private var resets: Allowance
   private var controls: Allowance
-  private var earlyResets: Allowance
+  /// Calls that the client may cancel as soon as they begin; each that it lets finish earns it another.
+  var earlyResets: Allowance
 
   enum Kind: String {
     case pings = "too_many_pings"
@@ -43,13 +44,4 @@ struct FrameAllowances {
     pings.earn()
     controls.earn(2)
   }
-
-  /// Notes a call that the client let finish.
-  mutating func noteFinishedCall() { earlyResets.earn() }
-
-  /// Notes a call that the client cancels as soon as it begins.
-  mutating func noteEarlyReset() { _ = earlyResets.take(now: .now()) }
-
-  /// Whether the client may begin another call, considering how many it has cancelled.
-  mutating func allowsCall() -> Bool { earlyResets.remains(now: .now()) }
 }

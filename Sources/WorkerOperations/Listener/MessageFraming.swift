@@ -7,8 +7,6 @@ internal import NIOCore
 ///
 /// Needed with grpc-swift-nio-transport 2.9.2.
 struct MessageFraming {
-  private static let prefixByteCount = 5
-
   /// The greatest flag: 1 if messages may be compressed.
   private let maxFlag: UInt8
   /// The number of bytes of the current message's prefix that have arrived; 0 to 4.
@@ -53,6 +51,6 @@ struct MessageFraming {
           : "the compressed flag of a message is \(byte); it must be 0 or 1")
     }
     prefixCount += 1
-    if prefixCount == Self.prefixByteCount { (left, length, prefixCount) = (length, 0, 0) }
+    if prefixCount == MessageAssembler.prefixByteCount { (left, length, prefixCount) = (length, 0, 0) }
   }
 }

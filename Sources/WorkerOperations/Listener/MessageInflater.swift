@@ -5,12 +5,12 @@ internal import Synchronization
 /// The shared limit on decompressed message bytes of all calls.
 final class InflationAllowance: Sendable {
   private let left: Mutex<Int>
-  private let account: MemoryAccount
+  private let memory: any MessageMemory
 
-  /// Creates an allowance of `byteCount` bytes, which are also charged to `account`.
-  init(_ byteCount: Int, account: MemoryAccount = .unlimited) {
+  /// Creates an allowance of `byteCount` bytes, which are also charged to `memory`.
+  init(_ byteCount: Int, memory: any MessageMemory = UnlimitedMemory()) {
     left = Mutex(byteCount)
-    self.account = account
+    self.memory = memory
   }
 
   func take(_ byteCount: Int) -> Bool {
@@ -19,14 +19,14 @@ final class InflationAllowance: Sendable {
       left -= byteCount
       return true
     }
-    guard isTaken, !account.charge(byteCount) else { return isTaken }
+    guard isTaken, !memory.holdNow(byteCount) else { return isTaken }
     left.withLock { $0 += byteCount }
     return false
   }
 
   func giveBack(_ byteCount: Int) {
     left.withLock { $0 += byteCount }
-    account.refund(byteCount)
+    memory.endHold(byteCount)
   }
 }
 
@@ -42,8 +42,6 @@ struct MessageInflater: ~Copyable {
     case gzip
     /// DEFLATE with a zlib header.
     case deflate
-
-    fileprivate var windowBits: Int32 { self == .gzip ? 31 : 15 }
   }
 
   /// The position of the next input byte in the stream of messages.
@@ -55,7 +53,6 @@ struct MessageInflater: ~Copyable {
   }
 
   private static let pieceByteCount = 64 << 10
-  private static let prefixByteCount = 5
 
   private let limit: Int
   private let allowance: InflationAllowance
@@ -74,7 +71,7 @@ struct MessageInflater: ~Copyable {
   ///   - allowance: The shared limit that decompressed bytes are charged to.
   /// - Throws: `RequestRefusal` if there is no memory for it.
   init(_ format: Format, limit: Int, allowance: InflationAllowance) throws(RequestRefusal) {
-    guard let inflater = clibz_inflater_create(format.windowBits) else { throw Self.noRoom }
+    guard let inflater = clibz_inflater_create(format == .gzip ? 31 : 15) else { throw Self.noRoom }
     self.inflater = inflater
     self.limit = limit
     self.allowance = allowance
@@ -106,7 +103,7 @@ struct MessageInflater: ~Copyable {
         let length = input.getInteger(at: input.readerIndex + 1, as: UInt32.self)
       else { return false }
       guard Int(length) <= limit else { throw tooLarge(Int(length)) }
-      input.moveReaderIndex(forwardBy: Self.prefixByteCount)
+      input.moveReaderIndex(forwardBy: MessageAssembler.prefixByteCount)
       if flag == 0 {
         write(length: Int(length), &output)
         state = .plain(Int(length))

@@ -18,6 +18,10 @@ package protocol MessageMemory: Sendable {
   func occupy(_ byteCount: Int) -> Bool
   /// Returns bytes that `occupy` charged.
   func vacate(_ byteCount: Int)
+  /// Charges decompressed bytes of a message; returns `false` if there is no room for them.
+  func holdNow(_ byteCount: Int) -> Bool
+  /// Returns bytes that `holdNow` charged.
+  func endHold(_ byteCount: Int)
 }
 
 /// A request for the memory of one message.
@@ -49,6 +53,8 @@ package enum MessageAnswer: Sendable, Equatable {
 extension MessageMemory {
   func noteReceived(_ byteCount: Int, of connection: UInt64, isLast: Bool) {}
   func noteAbandoned(_ byteCount: Int, of connection: UInt64) {}
+  func holdNow(_ byteCount: Int) -> Bool { true }
+  func endHold(_ byteCount: Int) {}
 }
 
 /// Memory without a limit.
@@ -60,13 +66,4 @@ struct UnlimitedMemory: MessageMemory {
   func closeWindow(_ byteCount: Int) {}
   func occupy(_ byteCount: Int) -> Bool { true }
   func vacate(_ byteCount: Int) {}
-}
-
-/// Charged bytes; they are returned when the object is destroyed.
-final class MessageCharge: Sendable {
-  private let release: @Sendable () -> Void
-
-  init(release: @escaping @Sendable () -> Void) { self.release = release }
-
-  deinit { release() }
 }

@@ -1,5 +1,6 @@
 internal import NIOCore
 internal import NIOHTTP2
+internal import WorkThreads
 
 /// The flow control of a call's messages.
 extension MessageReceiver {
@@ -12,7 +13,7 @@ extension MessageReceiver {
     /// Window that the HTTP/2 handler has opened and the client was not told of: `SentFrames` keeps it back.
     var withheld = 0
     /// The charge of an idle window that is larger than usual.
-    var charge: MessageCharge?
+    var charge: Claim?
 
     init(_ byteCount: Int) { (self.byteCount, idle) = (byteCount, byteCount) }
   }
@@ -41,7 +42,7 @@ extension MessageReceiver {
     let limits = connection.limits
     let surplus = limits.windowByteCount - limits.streamWindowByteCount
     guard window.charge == nil, surplus > 0, limits.messages.openWindow(surplus) else { return }
-    window.charge = MessageCharge { limits.messages.closeWindow(surplus) }
+    window.charge = Claim { limits.messages.closeWindow(surplus) }
     window.idle = limits.windowByteCount
   }
 
@@ -55,6 +56,6 @@ extension MessageReceiver {
     guard window.withheld >= missing else { return }
     window.withheld -= missing
     window.byteCount = byteCount
-    connection.openWindow(of: stream, by: missing)
+    if !connection.isOver { connection.write { $0.writeWindowUpdate(missing, stream: stream) } }
   }
 }

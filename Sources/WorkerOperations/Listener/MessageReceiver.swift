@@ -1,5 +1,6 @@
 internal import NIOCore
 internal import NIOHTTP2
+internal import WorkThreads
 
 /// Receives the messages of a call: each is charged from its length prefix, and the client may send more than
 /// `Window.idle` bytes only of one that is charged.
@@ -41,7 +42,7 @@ final class MessageReceiver: ChannelDuplexHandler {
   private(set) var context: ChannelHandlerContext?
   /// Whether the call has ended, so that nothing more is received.
   private(set) var isOver = false
-  private(set) var clientEnd = ClientEnd.none
+  var clientEnd = ClientEnd.none
   var expectation = Expectation.none
 
   private var framing = MessageFraming(isCompressed: false)
@@ -83,9 +84,6 @@ final class MessageReceiver: ChannelDuplexHandler {
 
   /// Notes that the end of the client's messages has arrived at the connection.
   func noteEndArrived() { if clientEnd == .none { clientEnd = .arrived } }
-
-  /// Notes that the client sends no message.
-  func noteEndRead() { clientEnd = .read }
 
   /// Releases the messages of a call that has ended.
   func end() {
@@ -195,7 +193,7 @@ final class MessageReceiver: ChannelDuplexHandler {
   }
 
   private func begin(_ byteCount: Int, isContinuation: Bool) throws(RequestRefusal) {
-    let charge = MessageCharge { [memory = connection.limits.messages, id = connection.id] in
+    let charge = Claim { [memory = connection.limits.messages, id = connection.id] in
       memory.releaseMessage(byteCount, of: id, isContinuation: isContinuation)
     }
     if !isContinuation { missingByteCount = byteCount }

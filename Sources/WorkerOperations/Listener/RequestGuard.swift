@@ -1,6 +1,7 @@
 internal import NIOCore
 internal import NIOHPACK
 internal import NIOHTTP2
+internal import WorkThreads
 
 /// Filters a call's stream before grpc-swift-2, which trusts client input and reports most errors in the same way.
 ///
@@ -39,8 +40,8 @@ final class RequestGuard: ChannelDuplexHandler, NIOScheduledCallbackHandler {
   private var report: CallReport?
   private var deadline: NIOScheduledCallback?
   /// The charge of the memory that a call takes, with its tasks.
-  private var occupation: MessageCharge?
-  private var progress = ResponseProgress()
+  private var occupation: Claim?
+  var progress = ResponseProgress()
   private var wasReset = false
 
   init(connection: ConnectionGuard, stream: UInt32) {
@@ -60,10 +61,12 @@ final class RequestGuard: ChannelDuplexHandler, NIOScheduledCallbackHandler {
 
   func handlerAdded(context: ChannelHandlerContext) {
     self.context = context
-    guard !connection.begin(self, stream: stream) else { return }
+    connection.requests[stream] = self
+    // One that arrived after the last call that is served.
+    guard !connection.drain.accepts(stream) else { return }
     phase = .ended
     // REFUSED_STREAM means that the call was not processed, so the client can safely retry it elsewhere.
-    write(context, .rstStream(.refusedStream))
+    context.writeAndFlush(wrapOutboundOut(.rstStream(.refusedStream)), promise: nil)
   }
 
   func handlerRemoved(context: ChannelHandlerContext) {
@@ -81,14 +84,13 @@ final class RequestGuard: ChannelDuplexHandler, NIOScheduledCallbackHandler {
     deadline?.cancel()
     messages.end()
     // A client that has gone with its connection has not reset the call.
-    if case .running(let response) = phase, response != .ended { report?.noteClientGone() }
+    if case .running(let response) = phase, response != .ended { report?.record.noteClientGone() }
     report?.end(peer: connection.peerName)
+    // The transport has sent the whole response.
+    let wasServed = if case .running(.ended) = phase { !wasReset } else { false }
     connection.end(stream: stream, wasReset: wasReset, wasServed: wasServed)
     occupation = nil
   }
-
-  /// Whether the transport has sent the whole response.
-  private var wasServed: Bool { if case .running(.ended) = phase { !wasReset } else { false } }
 
   /// The time since the call's headers have arrived; zero before.
   var age: Duration { report.map { $0.began.duration(to: .now) } ?? .zero }
@@ -131,12 +133,12 @@ final class RequestGuard: ChannelDuplexHandler, NIOScheduledCallbackHandler {
 
   private func begin(_ payload: HTTP2Frame.FramePayload.Headers, _ context: ChannelHandlerContext) {
     phase = .running(.none)
-    if payload.endStream { messages.noteEndRead() }
+    if payload.endStream { messages.clientEnd = .read }
     path = payload.headers.first(name: ":path") ?? ""
     report = CallReport(connection.limits.callLog, path: path)
     var payload = payload
     do throws(RequestRefusal) {
-      guard connection.allowances.allowsCall() else {
+      guard connection.allowances.earlyResets.remains(now: .now()) else {
         throw .overloaded("too many calls of the connection were cancelled as soon as they began")
       }
       try occupy()
@@ -158,10 +160,6 @@ final class RequestGuard: ChannelDuplexHandler, NIOScheduledCallbackHandler {
     context.fireChannelRead(wrapInboundOut(.headers(payload)))
     if let message = connection.drain.message { connectionDrains(message) }
   }
-
-  private func write(_ context: ChannelHandlerContext, _ payload: HTTP2Frame.FramePayload) {
-    context.writeAndFlush(wrapOutboundOut(payload), promise: nil)
-  }
 }
 
 extension RequestGuard {
@@ -171,7 +169,7 @@ extension RequestGuard {
   private func occupy() throws(RequestRefusal) {
     let memory = connection.limits.messages
     guard memory.occupy(Self.occupiedByteCount) else { throw .overloaded("too many calls are open") }
-    occupation = MessageCharge { memory.vacate(Self.occupiedByteCount) }
+    occupation = Claim { memory.vacate(Self.occupiedByteCount) }
   }
 
   /// Asks whether the call's message is worth receiving.
@@ -195,18 +193,16 @@ extension RequestGuard {
     guard case .running = phase else { return }
     messages.check(elapsed: elapsed)
     guard progress.check(elapsed: elapsed, limits: connection.limits.time) else { return }
-    cancel(reason: "the client reads its results too slowly")
+    cancel()
   }
 
-  /// Notes bytes of results that were sent on the connection.
-  func noteSent(_ byteCount: Int) { progress.noteSent(byteCount) }
-
   /// Resets the stream of a client that does not read; it could not be sent a status.
-  private func cancel(reason: String) {
+  private func cancel() {
     guard case .running = phase, let context else { return }
     phase = .ended
     messages.end()
-    report?.note(RequestRefusal(code: .resourceExhausted, message: reason))
+    report?.record.note(
+      RequestRefusal(code: .resourceExhausted, message: "the client reads its results too slowly"))
     context.writeAndFlush(wrapOutboundOut(.rstStream(.enhanceYourCalm)), promise: nil)
     context.fireChannelRead(wrapInboundOut(.rstStream(.cancel)))
   }
@@ -219,7 +215,7 @@ extension RequestGuard {
     guard let context else { return }
     wasReset = true
     let before = phase
-    if case .running(let response) = before, response != .ended { report?.noteClientGone() }
+    if case .running(let response) = before, response != .ended { report?.record.noteClientGone() }
     phase = .ended
     messages.end()
     if case .running = before {
@@ -247,7 +243,7 @@ extension RequestGuard {
   /// Sends the status to the client and cancels the call for its handler.
   private func refuse(_ refusal: RequestRefusal) {
     guard case .running(let response) = phase, response != .ended, let context else { return }
-    report?.note(refusal)
+    report?.record.note(refusal)
     var headers = HPACKHeaders()
     if response == .none {
       headers.add(name: ":status", value: "200")

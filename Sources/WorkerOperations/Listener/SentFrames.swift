@@ -45,7 +45,7 @@ final class SentFrames: ChannelOutboundHandler {
       request.messages.window.withheld += Int(increment)
       return true
     case .settings where header.flags & FrameHeader.acknowledged == 0: connection.firstWindow.noteSettingsOfHandler()
-    case .data: connection.requests[header.stream]?.noteSent(header.length)
+    case .data: connection.requests[header.stream]?.progress.noteSent(header.length)
     default: break
     }
     return false

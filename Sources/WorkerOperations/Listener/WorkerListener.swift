@@ -33,7 +33,7 @@ package struct WorkerListener: HTTP2ServerTransport.ListenerFactory {
     self.tls = tls
     self.authenticator = authenticator
     self.options = options
-    inflation = InflationAllowance(limits.maxInflatedByteCount, account: limits.inflationAccount)
+    inflation = InflationAllowance(limits.maxInflatedByteCount, memory: limits.messages)
   }
 
   /// The event loops of the listener and its connections, shared by the whole process.

@@ -27,7 +27,7 @@ final class ItemTable: Sendable {
     let item: BatchItem
     var state: ItemState
     /// The share of an upload that has memory and whose bytes are still arriving.
-    var share: ConnectionShare?
+    var share: Claim?
   }
 
   private struct State {
@@ -163,7 +163,7 @@ final class ItemTable: Sendable {
   }
 
   /// Records whether an upload has memory, and keeps its share until its last byte has arrived.
-  func note(_ memory: ItemState.UploadMemory, of item: BatchItem, share: ConnectionShare? = nil) {
+  func note(_ memory: ItemState.UploadMemory, of item: BatchItem, share: Claim? = nil) {
     state.withLock { state in
       state.entries[item.id]?.state.set(memory)
       if state.entries[item.id]?.state.isOpen ?? false { state.entries[item.id]?.share = share }

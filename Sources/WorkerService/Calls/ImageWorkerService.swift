@@ -3,6 +3,7 @@ package import GRPCCore
 internal import FoundationEssentials
 internal import GRPCProtobuf
 package import ImagePipeline
+package import WorkThreads
 package import WorkerProtocol
 
 /// The service `imageworker.v1.ImageWorkerService`.
@@ -99,14 +100,6 @@ package struct ImageWorkerService: Imageworker_V1_ImageWorkerService.SimpleServi
   }
 }
 
-/// A call that was promised to be served; the promise ends when the object is destroyed.
-package final class ExpectedCall: Sendable {
-  private let upload: ExpectedUpload
-  private let image: ExpectedImage
-
-  fileprivate init(_ upload: ExpectedUpload, _ image: ExpectedImage) { (self.upload, self.image) = (upload, image) }
-}
-
 extension ImageWorkerService {
   /// The paths of the methods that receive whole images in one message.
   private static let imagePaths = Set(
@@ -124,11 +117,12 @@ extension ImageWorkerService {
   /// - Returns: A promise to release when the message has arrived, or the reason why it is not worth receiving.
   package func expect(
     _ path: String, of caller: ImageCaller, connection: UInt64
-  ) -> Result<ExpectedCall?, PipelineError> {
+  ) -> Result<Claim?, PipelineError> {
     guard Self.imagePaths.contains(path) else { return .success(nil) }
     do throws(PipelineError) {
       let upload = try environment.memory.expectUpload(of: connection, deadline: caller.deadline)
-      return .success(ExpectedCall(upload, try environment.threadQueue.expect(caller)))
+      let image = try environment.threadQueue.expect(caller)
+      return .success(Claim { withExtendedLifetime((upload, image)) {} })
     } catch {
       environment.metrics.failed(error, isCancelled: false)
       return .failure(error)

@@ -25,7 +25,7 @@ struct LifetimeInterceptorTests {
       let context = ServerContext(descriptor: method, remotePeer: "", localPeer: "", cancellation: handle)
       return try await LifetimeInterceptor(log, services: ["a.B"]).intercept(request: request, context: context) {
         _, _ in
-        found.withLock { $0 = ServiceContext.current?.callLifetime != nil }
+        found.withLock { $0 = ServiceContext.current?.callRecord != nil }
         return StreamingServerResponse<Int>(error: RPCError(code: .aborted, message: ""))
       }
     }
@@ -45,7 +45,7 @@ struct LifetimeInterceptorTests {
     do {
       let object = Object()
       kept = object
-      CallLifetime(record).keep(object)
+      record.keep(object)
     }
     #expect(kept != nil)
     record.close()
@@ -53,7 +53,7 @@ struct LifetimeInterceptorTests {
     do {
       let object = Object()
       kept = object
-      CallLifetime(record).keep(object)
+      record.keep(object)
     }
     #expect(kept == nil)
   }

@@ -12,6 +12,8 @@ final class MessageAccount: MessageMemory {
     var abandonedIDs: [UInt64] = []
     var releasedByteCount = 0
     var occupiedByteCount = 0
+    var heldByteCount = 0
+    var maxHeldByteCount = 0
     var receivedByteCount = 0
     /// The number of messages of which the last bytes were received.
     var receivedCount = 0
@@ -21,10 +23,12 @@ final class MessageAccount: MessageMemory {
 
   private let state: Mutex<State>
   private let occupies: Bool
+  private let room: Int
 
-  init(_ answer: MessageAnswer? = nil, occupies: Bool = true) {
+  init(_ answer: MessageAnswer? = nil, occupies: Bool = true, room: Int = .max) {
     state = Mutex(State(answer: answer))
     self.occupies = occupies
+    self.room = room
   }
 
   var now: State { state.withLock { $0 } }
@@ -79,4 +83,15 @@ final class MessageAccount: MessageMemory {
   }
 
   func vacate(_ byteCount: Int) { state.withLock { $0.occupiedByteCount -= byteCount } }
+
+  func holdNow(_ byteCount: Int) -> Bool {
+    state.withLock { state in
+      guard state.heldByteCount + byteCount <= room else { return false }
+      state.heldByteCount += byteCount
+      state.maxHeldByteCount = max(state.maxHeldByteCount, state.heldByteCount)
+      return true
+    }
+  }
+
+  func endHold(_ byteCount: Int) { state.withLock { $0.heldByteCount -= byteCount } }
 }

@@ -1,6 +1,7 @@
 import NIOCore
 import Synchronization
 import Testing
+import WorkThreads
 
 @testable import WorkerOperations
 
@@ -24,7 +25,7 @@ struct MessageAssemblerTests {
         case .message(let message): messages.append(message)
         case .needsMemory(let byteCount):
           charged.value.withLock { $0 += byteCount }
-          let charge = MessageCharge { charged.value.withLock { $0 -= byteCount } }
+          let charge = Claim { charged.value.withLock { $0 -= byteCount } }
           let memory = try #require(ByteBuffer.charged(capacity: byteCount, charge: charge))
           assembler.begin(memory, byteCount: byteCount)
         case .needsBytes: break steps
@@ -57,7 +58,7 @@ struct MessageAssemblerTests {
   func charge(capacity: Int) throws {
     let ends = Counter()
     var buffer = ByteBuffer.charged(
-      capacity: capacity, charge: MessageCharge { ends.value.withLock { $0 += 1 } })
+      capacity: capacity, charge: Claim { ends.value.withLock { $0 += 1 } })
     #expect(buffer?.capacity == capacity)
     buffer?.writeBytes([1, 2, 3])
     var slice = buffer?.getSlice(at: 1, length: 2)
@@ -67,7 +68,7 @@ struct MessageAssemblerTests {
     slice = nil
     #expect(ends.value.withLock { $0 } == 1)
     // A buffer that grows beyond its memory keeps its bytes.
-    buffer = ByteBuffer.charged(capacity: capacity, charge: MessageCharge { ends.value.withLock { $0 += 1 } })
+    buffer = ByteBuffer.charged(capacity: capacity, charge: Claim { ends.value.withLock { $0 += 1 } })
     buffer?.writeRepeatingByte(9, count: capacity + 1)
     for index in [0, capacity] { #expect(buffer?.getInteger(at: index, as: UInt8.self) == 9) }
     buffer = nil

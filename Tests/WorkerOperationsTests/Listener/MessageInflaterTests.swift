@@ -1,6 +1,5 @@
 import CLibZ
 import NIOCore
-import Synchronization
 import Testing
 
 @testable import WorkerOperations
@@ -66,28 +65,19 @@ struct MessageInflaterTests {
   @Test("charges the worker's memory, and refuses if there is no room")
   func account() throws {
     let bytes = try compress([UInt8](repeating: 1, count: 1 << 20), .gzip)
-    let charged = Atomic(0)
-    let peak = Atomic(0)
     for (limit, isRead) in [(2 << 20, true), (1 << 19, false)] {
-      peak.store(0, ordering: .relaxed)
-      let account = MemoryAccount {
-        guard charged.load(ordering: .relaxed) + $0 <= limit else { return false }
-        peak.store(charged.add($0, ordering: .relaxed).newValue, ordering: .relaxed)
-        return true
-      } refund: {
-        charged.subtract($0, ordering: .relaxed)
-      }
-      let allowance = InflationAllowance(4 << 20, account: account)
+      let account = MessageAccount(room: limit)
+      let allowance = InflationAllowance(4 << 20, memory: account)
       if isRead {
         _ = try inflate(bytes, .gzip, part: 4096, allowance: allowance)
-        #expect(peak.load(ordering: .relaxed) == 1 << 20)
+        #expect(account.now.maxHeldByteCount == 1 << 20)
       } else {
         let error = #expect(throws: RequestRefusal.self) {
           try inflate(bytes, .gzip, part: 4096, allowance: allowance)
         }
-        #expect(error?.code == .resourceExhausted && peak.load(ordering: .relaxed) <= limit)
+        #expect(error?.code == .resourceExhausted && account.now.maxHeldByteCount <= limit)
       }
-      #expect(charged.load(ordering: .relaxed) == 0)
+      #expect(account.now.heldByteCount == 0)
     }
   }
 
