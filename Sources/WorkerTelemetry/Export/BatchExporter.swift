@@ -12,11 +12,11 @@ struct BatchExporter<Batch: BatchContents & Sendable>: Sendable where Batch.Elem
   func run() async {
     await withTaskGroup(of: Void.self) { group in
       group.addTask {
-        for await _ in queue.wakes { await sendAll() }
+        for await _ in queue.wake.stream { await sendAll() }
         await sendAll()
       }
       group.addTask {
-        for await _ in queue.closes {}
+        for await _ in queue.closing.stream {}
         try? await Task.sleep(for: flushLimit)
       }
       group.addTask { while (try? await Task.sleep(for: delay)) != nil { queue.flush() } }

@@ -38,20 +38,16 @@ final class BatchQueue<Batch: BatchContents & Sendable>: Sendable where Batch.El
   let batchSize: Int
   let counts: ExportCounts
   private let state = Mutex(State())
-  private let wake = AsyncStream<Void>.makeStream(bufferingPolicy: .bufferingNewest(1))
-  private let closing = AsyncStream<Never>.makeStream()
+  /// Yields whenever a batch may be available, and ends when the queue is closed; it supports one consumer.
+  let wake = AsyncStream<Void>.makeStream(bufferingPolicy: .bufferingNewest(1))
+  /// Ends when the queue is closed; it supports one consumer.
+  let closing = AsyncStream<Never>.makeStream()
 
   init(capacity: Int, batchSize: Int, counts: ExportCounts) {
     self.capacity = capacity
     self.batchSize = batchSize
     self.counts = counts
   }
-
-  /// Yields whenever a batch may be available, and ends when the queue is closed; it supports one consumer.
-  var wakes: AsyncStream<Void> { wake.stream }
-
-  /// Ends when the queue is closed; it supports one consumer.
-  var closes: AsyncStream<Never> { closing.stream }
 
   var count: Int { state.withLock { $0.count } }
 

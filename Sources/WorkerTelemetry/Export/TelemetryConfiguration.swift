@@ -6,6 +6,11 @@ package struct TelemetryConfiguration: Sendable {
   /// A kind of telemetry.
   package enum Signal: String, Sendable, CaseIterable {
     case traces, metrics, logs
+
+    /// The names of the variables with this end: that of the signal first, then the general one.
+    fileprivate func variables(_ suffix: String) -> [String] {
+      ["OTEL_EXPORTER_OTLP_\(rawValue.uppercased())_\(suffix)", "OTEL_EXPORTER_OTLP_\(suffix)"]
+    }
   }
 
   /// The export settings of one signal.
@@ -102,30 +107,29 @@ package struct TelemetryConfiguration: Sendable {
     case let name?:
       reader.warn("\(exporter) is \"\(name)\"; it must be otlp or none; using otlp")
     }
-    let variables = SignalVariables(signal: signal)
-    guard let (name, address) = reader.first(variables.names("ENDPOINT")) else { return nil }
-    if let (name, value) = reader.first(variables.names("PROTOCOL")), value != "grpc" {
+    guard let (name, address) = reader.first(signal.variables("ENDPOINT")) else { return nil }
+    if let (name, value) = reader.first(signal.variables("PROTOCOL")), value != "grpc" {
       reader.warn("\(name) is \"\(value)\"; it must be grpc; using grpc")
     }
     do {
       var endpoint = try OTLPEndpoint(
-        address, isInsecure: reader.first(variables.names("INSECURE"))?.value.lowercased() == "true",
+        address, isInsecure: reader.first(signal.variables("INSECURE"))?.value.lowercased() == "true",
         tls: .init(
-          trustedCertificate: reader.first(variables.names("CERTIFICATE"))?.value,
-          clientCertificate: reader.first(variables.names("CLIENT_CERTIFICATE"))?.value,
-          clientKey: reader.first(variables.names("CLIENT_KEY"))?.value))
-      endpoint.usesGzip = usesGzip(variables, &reader)
+          trustedCertificate: reader.first(signal.variables("CERTIFICATE"))?.value,
+          clientCertificate: reader.first(signal.variables("CLIENT_CERTIFICATE"))?.value,
+          clientKey: reader.first(signal.variables("CLIENT_KEY"))?.value))
+      endpoint.usesGzip = usesGzip(signal, &reader)
       return Export(
-        endpoint: endpoint, headers: reader.headers(variables.names("HEADERS")),
-        timeout: reader.milliseconds(variables.names("TIMEOUT"), default: 10_000))
+        endpoint: endpoint, headers: reader.headers(signal.variables("HEADERS")),
+        timeout: reader.milliseconds(signal.variables("TIMEOUT"), default: 10_000))
     } catch {
       reader.warn("\(name) \(error); \(signal.rawValue) are not exported")
       return nil
     }
   }
 
-  private static func usesGzip(_ variables: SignalVariables, _ reader: inout VariableReader) -> Bool {
-    guard let (name, value) = reader.first(variables.names("COMPRESSION")) else { return false }
+  private static func usesGzip(_ signal: Signal, _ reader: inout VariableReader) -> Bool {
+    guard let (name, value) = reader.first(signal.variables("COMPRESSION")) else { return false }
     if value != "gzip", value != "none" {
       reader.warn("\(name) is \"\(value)\"; it must be gzip or none; using none")
     }
@@ -141,14 +145,5 @@ extension TelemetryConfiguration.Batching {
     self.init(
       queueCapacity: capacity, batchSize: batchSize,
       delay: reader.milliseconds("\(prefix)_SCHEDULE_DELAY", default: delay))
-  }
-}
-
-/// The names of the variables for one signal: its own first, then the general one.
-private struct SignalVariables {
-  let signal: TelemetryConfiguration.Signal
-
-  func names(_ suffix: String) -> [String] {
-    ["OTEL_EXPORTER_OTLP_\(signal.rawValue.uppercased())_\(suffix)", "OTEL_EXPORTER_OTLP_\(suffix)"]
   }
 }

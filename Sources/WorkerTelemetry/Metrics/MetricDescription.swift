@@ -41,6 +41,20 @@ package struct MetricDescription: Sendable, Hashable {
   }
 }
 
+extension MetricDescription {
+  static func counter(_ name: String, _ unit: String, _ help: String) -> Self {
+    Self(name, unit: unit, kind: .counter, help: help)
+  }
+
+  static func gauge(_ name: String, _ unit: String, _ help: String) -> Self {
+    Self(name, unit: unit, kind: .gauge, help: help)
+  }
+
+  static func histogram(_ name: String, _ unit: String, _ bounds: [Double], _ help: String) -> Self {
+    Self(name, unit: unit, kind: .histogram(bounds: bounds), help: help)
+  }
+}
+
 extension String {
   /// The string with an underscore for each character that Prometheus does not allow in names.
   var prometheusIdentifier: String {

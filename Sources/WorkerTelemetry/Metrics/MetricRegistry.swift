@@ -64,7 +64,8 @@ package final class MetricRegistry: MetricsFactory {
     let (instruments, observers) = state.withLock { ($0.instruments, $0.observers) }
     var families: [String: Family] = [:]
     func add(_ key: Key, _ value: (MetricDescription) -> MetricValue) {
-      var family = families[key.name] ?? Family(description: description(of: key.name), series: [])
+      let description = descriptions[key.name] ?? .gauge(key.name, "", key.name)
+      var family = families[key.name] ?? Family(description: description, series: [])
       family.series.append((key.dimensions, value(family.description)))
       families[key.name] = family
     }
@@ -72,10 +73,6 @@ package final class MetricRegistry: MetricsFactory {
     for (key, observe) in observers { add(key) { $0.kind == .counter ? .counter(observe()) : .gauge(observe()) } }
     for (key, instrument) in instruments { add(key) { _ in instrument.value } }
     return families.values.map(\.sorted).sorted { $0.description.name < $1.description.name }
-  }
-
-  private func description(of name: String) -> MetricDescription {
-    descriptions[name] ?? MetricDescription(name, unit: "", kind: .gauge, help: name)
   }
 
   /// Returns the instrument of a series, creating it if needed.

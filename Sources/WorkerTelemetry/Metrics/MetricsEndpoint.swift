@@ -9,14 +9,15 @@ internal import Synchronization
 /// that know no gRPC or no TLS of it.
 package struct MetricsEndpoint: Service {
   /// Maximum number of concurrent connections; further ones are closed.
-  private static let maxConnections = 32
+  fileprivate static let maxConnections = 32
   /// Time after which an idle connection is closed.
   private static let idleLimit = TimeAmount.seconds(30)
 
   private let host: String
   private let port: Int
   private let secure: (@Sendable (any Channel) throws -> Void)?
-  private let content: MetricsContent
+  private let registry: MetricRegistry
+  private let isServing: @Sendable () -> Bool
   private let logger: Logger
 
   /// Creates an endpoint.
@@ -35,7 +36,8 @@ package struct MetricsEndpoint: Service {
     self.host = host
     self.port = port
     self.secure = secure
-    content = MetricsContent(registry: registry, isServing: isServing)
+    self.registry = registry
+    self.isServing = isServing
     self.logger = logger
   }
 
@@ -43,8 +45,7 @@ package struct MetricsEndpoint: Service {
   ///
   /// - Throws: An I/O error if the address cannot be bound.
   package func run() async throws {
-    let connections = ConnectionCount(limit: Self.maxConnections)
-    let (content, secure) = (content, secure)
+    let (content, secure) = (MetricsContent(registry: registry, isServing: isServing), secure)
     let channel = try await ServerBootstrap(group: .singletonMultiThreadedEventLoopGroup)
       .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
       .childChannelInitializer { channel in
@@ -53,7 +54,7 @@ package struct MetricsEndpoint: Service {
           try secure?(channel)
           try pipeline.addHandler(IdleStateHandler(allTimeout: Self.idleLimit))
           try pipeline.configureHTTPServerPipeline()
-          try pipeline.addHandler(MetricsHandler(content: content, connections: connections))
+          try pipeline.addHandler(MetricsHandler(content: content))
         }
       }
       .bind(host: host, port: port).get()
@@ -63,35 +64,22 @@ package struct MetricsEndpoint: Service {
   }
 }
 
-/// Number of open connections on all event loops.
-private final class ConnectionCount: Sendable {
-  private let limit: Int
-  private let count = Mutex(0)
-
-  init(limit: Int) {
-    self.limit = limit
-  }
-
-  func open() -> Bool {
-    count.withLock { count in
-      count += 1
-      return count <= limit
-    }
-  }
-
-  func close() { count.withLock { $0 -= 1 } }
-}
-
-/// The sources of the answers of the endpoint.
-private struct MetricsContent: Sendable {
+/// The sources of the answers of the endpoint, and the number of its open connections.
+private final class MetricsContent: Sendable {
   struct Answer {
     var status: HTTPResponseStatus
     var contentType = "text/plain"
     var text: String
   }
 
-  let registry: MetricRegistry
-  let isServing: @Sendable () -> Bool
+  private let registry: MetricRegistry
+  private let isServing: @Sendable () -> Bool
+  let connectionCount = Atomic(0)
+
+  init(registry: MetricRegistry, isServing: @escaping @Sendable () -> Bool) {
+    self.registry = registry
+    self.isServing = isServing
+  }
 
   func answer(_ request: HTTPRequestHead) -> Answer {
     let path = request.uri.prefix { $0 != "?" }
@@ -117,21 +105,18 @@ private final class MetricsHandler: ChannelInboundHandler {
   typealias OutboundOut = HTTPServerResponsePart
 
   private let content: MetricsContent
-  private let connections: ConnectionCount
   private var head: HTTPRequestHead?
 
-  init(content: MetricsContent, connections: ConnectionCount) {
-    self.content = content
-    self.connections = connections
-  }
+  init(content: MetricsContent) { self.content = content }
 
   func channelActive(context: ChannelHandlerContext) {
-    if !connections.open() { context.close(promise: nil) }
+    let count = content.connectionCount.add(1, ordering: .relaxed).newValue
+    if count > MetricsEndpoint.maxConnections { context.close(promise: nil) }
     context.fireChannelActive()
   }
 
   func channelInactive(context: ChannelHandlerContext) {
-    connections.close()
+    content.connectionCount.subtract(1, ordering: .relaxed)
     context.fireChannelInactive()
   }
 
