@@ -14,14 +14,14 @@ struct DrainStateTests {
   @Test("calls each handler once when the drain begins, and none that was removed")
   func handlers() {
     let calls = Mutex<[String]>([])
-    let removed = drain.addHandler { calls.withLock { $0.append("removed") } }
-    _ = drain.addHandler { calls.withLock { $0.append("kept") } }
-    drain.removeHandler(removed)
+    let removed = drain.start.addHandler { calls.withLock { $0.append("removed") } }
+    _ = drain.start.addHandler { calls.withLock { $0.append("kept") } }
+    drain.start.removeHandler(removed)
     #expect(calls.withLock { $0 }.isEmpty && !drain.isDraining)
     drain.begin()
     drain.begin()
     #expect(calls.withLock { $0 } == ["kept"] && drain.isDraining)
-    _ = drain.addHandler { calls.withLock { $0.append("late") } }
+    _ = drain.start.addHandler { calls.withLock { $0.append("late") } }
     #expect(calls.withLock { $0 } == ["kept", "late"])
   }
 

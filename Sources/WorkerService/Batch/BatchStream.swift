@@ -57,11 +57,11 @@ struct BatchStream: Sendable {
   /// Waits until the worker drains and the stream has no unfinished items.
   /// - Returns: `false` if cancelled before.
   private func drainedWhileIdle() async -> Bool {
-    let handler = environment.drain.addHandler { items.noteChange() }
+    let handler = environment.drain.start.addHandler { items.noteChange() }
     // After the drain's timeout the work is cancelled; uploads that receive no more bytes must end, too.
     let stop = cancellation.addHandler { items.finishUploads() }
     defer {
-      environment.drain.removeHandler(handler)
+      environment.drain.start.removeHandler(handler)
       cancellation.removeHandler(stop)
     }
     for await _ in items.itemEnds where environment.drain.isDraining && items.isEmpty {

@@ -6,21 +6,21 @@ internal import Synchronization
 /// After a drain has begun, calls continue until `cancelWork`.
 package final class DrainState: Sendable {
   private struct State {
-    var isDraining = false
     var isOver = false
     var nextID: UInt64 = 0
     var startedCount: UInt64 = 0
     var work: [UInt64: Cancellation] = [:]
-    var handlers: [UInt64: @Sendable () -> Void] = [:]
   }
 
   private let state = Mutex(State())
+  /// The begin of the drain, whose handlers are called once.
+  let start = Cancellation()
 
   /// Creates the state of a worker that serves calls.
   package init() {}
 
   /// Whether the drain has begun.
-  package var isDraining: Bool { state.withLock { $0.isDraining } }
+  package var isDraining: Bool { start.isCancelled }
 
   /// The number of calls in progress.
   package var workCount: Int { state.withLock { $0.work.count } }
@@ -31,14 +31,7 @@ package final class DrainState: Sendable {
   /// Begins the drain: new items of batches are refused from now on.
   ///
   /// The listener refuses calls that were sent too late, because only it can tell.
-  package func begin() {
-    let handlers = state.withLock { state in
-      state.isDraining = true
-      defer { state.handlers = [:] }
-      return Array(state.handlers.values)
-    }
-    for handler in handlers { handler() }
-  }
+  package func begin() { start.cancel() }
 
   /// Cancels all calls in progress when the drain's timeout is over.
   ///
@@ -72,23 +65,6 @@ package final class DrainState: Sendable {
   func reason(_ error: any Error) -> any Error {
     let isCancelled = (error as? PipelineError)?.code == .cancelled
     return isCancelled && state.withLock { $0.isOver } ? DrainError() : error
-  }
-
-  /// Calls `handler` when the drain begins, immediately if it has begun already.
-  /// - Returns: The id for `removeHandler`.
-  func addHandler(_ handler: @escaping @Sendable () -> Void) -> UInt64 {
-    let id: UInt64? = state.withLock { state in
-      guard !state.isDraining else { return nil }
-      state.nextID += 1
-      state.handlers[state.nextID] = handler
-      return state.nextID
-    }
-    if id == nil { handler() }
-    return id ?? 0
-  }
-
-  func removeHandler(_ id: UInt64) {
-    state.withLock { _ = $0.handlers.removeValue(forKey: id) }
   }
 }
 

@@ -24,9 +24,6 @@ struct InferenceModel {
     self.configuration = configuration
   }
 
-  /// The shape of its results.
-  var shape: TensorShape { TensorShape(configuration) }
-
   /// Whether the preset can be used: it was checked for its own format, which need not be raw.
   var isReady: Bool {
     do throws(PipelineError) { try configuration.validate() } catch { return false }

@@ -42,7 +42,8 @@ package struct InferenceService: RegistrableRPCService {
       Inference_ServerMetadataResponse.with { ($0.name, $0.version) = ("image-worker", version) }
     }
     register(Method.ModelReady.descriptor, with: &router) { (request: Inference_ModelReadyRequest) in
-      Inference_ModelReadyResponse.with { $0.ready = isReady() && hasModel(request.name, request.version) }
+      let model = try? environment.model(named: request.name, version: request.version)
+      return Inference_ModelReadyResponse.with { $0.ready = isReady() && model?.isReady ?? false }
     }
     register(Method.ModelMetadata.descriptor, with: &router) { (request: Inference_ModelMetadataRequest) in
       do {
@@ -73,10 +74,6 @@ package struct InferenceService: RegistrableRPCService {
       return StreamingServerResponse(
         single: ServerResponse(message: try await answer(request.message, context)))
     }
-  }
-
-  private func hasModel(_ name: String, _ version: String) -> Bool {
-    do { return try environment.model(named: name, version: version).isReady } catch { return false }
   }
 
   @Sendable private func infer(

@@ -55,7 +55,7 @@ final class HelperChannel: WorkChannel {
 
   func takeCPUTime() -> Duration { session.takeCPUTime() }
 
-  func send(
+  func serve(
     _ request: WorkRequest, _ bytes: RawSpan, isLast: Bool, output: (_ rendition: Int, RawSpan) -> Void
   ) throws(PipelineError) -> WorkResponse {
     if !isBegun, !auxiliary.isEmpty { try supplyAuxiliary() }

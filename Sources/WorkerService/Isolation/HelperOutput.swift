@@ -37,17 +37,15 @@ struct HelperOutput {
   private mutating func sendPart(_ head: WorkResponse) {
     var part = HelperResponse()
     part.isPartial = true
-    fill(&part, head)
+    finish(&part, head)
     part.work.ends = []
     connection.send(part.bytes)
     _ = connection.receive(idle: {})
     (byteCount, hasSentPart) = (0, true)
   }
 
-  /// Completes the last response with the output that was not sent in parts.
-  mutating func finish(_ response: inout HelperResponse, _ work: WorkResponse) { fill(&response, work) }
-
-  private mutating func fill(_ response: inout HelperResponse, _ work: WorkResponse) {
+  /// Completes a response with the output that was not sent in parts.
+  mutating func finish(_ response: inout HelperResponse, _ work: WorkResponse) {
     response.work = work
     if hasSentPart { (response.work.plan, response.work.isStarted) = (nil, false) }
     response.segments = segments

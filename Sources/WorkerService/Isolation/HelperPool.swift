@@ -174,12 +174,8 @@ package final class HelperPool: Sendable {
   /// Returns a helper without waiting.
   /// - Throws: `overloaded` if there is none.
   func borrowNow(for caller: String) throws(PipelineError) -> Lease {
-    guard let lease = try borrowIfAvailable(for: caller) else { throw Self.exhausted }
-    return lease
-  }
-
-  private static var exhausted: PipelineError {
-    PipelineError(.overloaded, "every process that works on images is busy; try again later")
+    if let lease = try borrowIfAvailable(for: caller) { return lease }
+    throw PipelineError(.overloaded, "every process that works on images is busy; try again later")
   }
 
   private func borrowIfAvailable(for caller: String) throws(PipelineError) -> Lease? {

@@ -166,18 +166,15 @@ extension ImageJob {
       }
       switch outcome {
       case nil: break
-      case .success(let report): try await self.report(report, of: rendition)
+      case .success(let report):
+        let report = ResultReport(processing: clock.timed(report), traceID: environment.currentTraceID)
+        try await madeResults.send(ResultPart(.report(report), of: rendition))
       case .failure(let error):
         // The error of a single unnamed result is the error of the image.
         guard rendition.index != nil else { throw error }
         try await madeResults.send(ResultPart(.failure(rendition.error(error)), of: rendition))
       }
     }
-  }
-
-  private func report(_ report: ProcessingReport, of rendition: Rendition) async throws {
-    let report = ResultReport(processing: clock.timed(report), traceID: environment.currentTraceID)
-    try await madeResults.send(ResultPart(.report(report), of: rendition))
   }
 }
 

@@ -46,8 +46,8 @@ final class ImageJob {
     let channel = environment.makeChannel(for: caller, cancellation, auxiliary, isPreview: false)
     work = ImageWork(channel, memory: environment.memory)
     let input = ImageInput(source, maxByteCount: work.channel.maxByteCount, isHashed: environment.cache != nil)
-    let results = SharedMemorySink.before(
-      MeteringSink(sink, renditionCount: renditions.count, metrics: environment.metrics), of: renditions)
+    let metering = MeteringSink(sink, renditionCount: renditions.count, metrics: environment.metrics)
+    let results: any ResultSink = renditions.contains { $0.memory != nil } ? SharedMemorySink(metering) : metering
     cache = environment.cache.map {
       JobCache(
         $0, of: renditions, from: input, to: results, metrics: environment.metrics, cancellation: cancellation)

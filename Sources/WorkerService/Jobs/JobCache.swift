@@ -74,14 +74,17 @@ final class JobCache {
   }
 
   private func lookUp(_ key: CacheKey) async throws -> ResultCache.Lookup {
-    let (registration, asked) = (Registration(), ContinuousClock.now)
+    // The id of the handler of a wait; 0 without one.
+    let registration = Atomic<UInt64>(0)
+    let asked = ContinuousClock.now
     defer {
-      cancellation.removeHandler(registration.id)
-      if registration.id > 0 { metrics.waited(.result, asked.duration(to: .now)) }
+      let id = registration.load(ordering: .acquiring)
+      cancellation.removeHandler(id)
+      if id > 0 { metrics.waited(.result, asked.duration(to: .now)) }
     }
     do {
       return try await cache.lookUp(key) { [cancellation] stop in
-        registration.set(cancellation.addHandler(stop))
+        registration.store(cancellation.addHandler(stop), ordering: .releasing)
       }
     } catch CacheError.stopped { throw PipelineError.cancelled }
   }
@@ -147,15 +150,6 @@ final class JobCache {
   private func keys() -> [CacheKey] {
     missing.map { CacheKey(input: input.hasher, configuration: $0.configuration, auxiliary: $0.auxiliary) }
   }
-}
-
-/// The id of a cancellation handler, set when the handler is registered.
-private final class Registration: Sendable {
-  private let state = Mutex<UInt64>(0)
-
-  var id: UInt64 { state.withLock { $0 } }
-
-  func set(_ id: UInt64) { state.withLock { $0 = id } }
 }
 
 extension PipelineError {

@@ -9,11 +9,6 @@ final class SharedMemorySink: ResultSink {
 
   init(_ next: any ResultSink) { self.next = next }
 
-  /// Returns `next` behind a sink of this kind if a rendition has shared memory.
-  static func before(_ next: any ResultSink, of renditions: [Rendition]) -> any ResultSink {
-    renditions.contains { $0.memory != nil } ? SharedMemorySink(next) : next
-  }
-
   /// - Throws: The error of the memory of the only result; that of one of several is sent in place of its report.
   func send(_ part: ResultPart) async throws {
     let rendition = part.rendition

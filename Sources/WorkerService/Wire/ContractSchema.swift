@@ -16,7 +16,8 @@ struct ContractSchema: Sendable {
   }
 
   private var messages: [String: Message] = [:]
-  private var namesByNumber: [String: [Int: FieldName]] = [:]
+  /// The names of the fields of messages by their numbers; the keys have no leading dot.
+  private(set) var namesByNumber: [String: [Int: FieldName]] = [:]
   private var choicesByEnum: [String: [(name: String, number: Int32)]] = [:]
 
   /// The contract that this worker serves.
@@ -55,10 +56,6 @@ struct ContractSchema: Sendable {
   func choices(of enumName: String) -> [(name: String, number: Int32)] {
     choicesByEnum[enumName] ?? []
   }
-
-  /// Returns the names of a message's fields by their numbers.
-  /// - `fullName`: the message's name without a leading dot.
-  func fieldNames(of fullName: String) -> [Int: FieldName] { namesByNumber[fullName] ?? [:] }
 
   private mutating func add(_ type: Google_Protobuf_EnumDescriptorProto, scope: String) {
     let prefix = type.value.first.map { String($0.name.dropLast("UNSPECIFIED".count)) } ?? ""

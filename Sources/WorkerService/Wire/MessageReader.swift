@@ -14,7 +14,7 @@ struct MessageReader: Visitor {
   private var values: [String: FieldValue] = [:]
 
   private init(type: String, path: String) {
-    fields = ContractSchema.shared.fieldNames(of: type)
+    fields = ContractSchema.shared.namesByNumber[type] ?? [:]
     self.path = path
   }
 

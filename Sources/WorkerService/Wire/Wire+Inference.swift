@@ -121,7 +121,7 @@ extension Inference_ModelMetadataResponse {
     versions = [InferenceModel.version]
     platform = "image_worker_preset"
     if !model.description.isEmpty { properties = ["description": model.description] }
-    let shape = model.shape
+    let shape = TensorShape(model.configuration)
     inputs = [Self.tensor(InferenceModel.input, "BYTES", [-1])]
     outputs = [
       Self.tensor(InferenceModel.output, shape.datatype, [-1] + shape.dimensions.map { Int64($0 ?? -1) }),

@@ -89,7 +89,7 @@ final class ImageWork {
   @discardableResult
   private func send(_ request: WorkRequest, _ bytes: RawSpan, isLast: Bool) throws(PipelineError) -> WorkResponse {
     WorkThread.begin(formatName ?? "unknown")
-    let response = try channel.send(request, bytes, isLast: isLast) { results.append($1, to: $0) }
+    let response = try channel.serve(request, bytes, isLast: isLast) { results.append($1, to: $0) }
     if let plan = response.plan {
       self.plan = plan
       results.expect(plan)

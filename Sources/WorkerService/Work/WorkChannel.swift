@@ -18,7 +18,7 @@ protocol WorkChannel: AnyObject {
   /// Sends a request and waits for its response; see `ImageServer.serve`.
   ///
   /// A request may be sent with a part of the bytes only; the response says how many were consumed.
-  func send(
+  func serve(
     _ request: WorkRequest, _ bytes: RawSpan, isLast: Bool, output: (_ rendition: Int, RawSpan) -> Void
   ) throws(PipelineError) -> WorkResponse
 
@@ -29,24 +29,14 @@ protocol WorkChannel: AnyObject {
   var kept: KeptResults? { get }
 }
 
-/// The direct way to a server in this process.
-final class DirectChannel: WorkChannel {
-  private let server: ImageServer
-
-  init(_ server: ImageServer) { self.server = server }
-
-  var maxByteCount: Int { ImageServer.windowByteCount }
+/// The direct way: a server in this process.
+extension ImageServer: WorkChannel {
+  var maxByteCount: Int { Self.windowByteCount }
   var kept: KeptResults? { nil }
 
   func prepare() {}
   func prepareNow() {}
   func takeCPUTime() -> Duration { .zero }
-
-  func send(
-    _ request: WorkRequest, _ bytes: RawSpan, isLast: Bool, output: (_ rendition: Int, RawSpan) -> Void
-  ) throws(PipelineError) -> WorkResponse {
-    try server.serve(request, bytes, isLast: isLast, output: output)
-  }
 }
 
 extension WorkerEnvironment {
@@ -59,8 +49,7 @@ extension WorkerEnvironment {
   ) -> any WorkChannel {
     guard let helpers else {
       let tracing = TraceTarget(tracer: tracer, isPreview: isPreview)
-      return DirectChannel(
-        ImageServer(limits: limits.image, cancellation: cancellation, tracing: tracing, auxiliary: auxiliary))
+      return ImageServer(limits: limits.image, cancellation: cancellation, tracing: tracing, auxiliary: auxiliary)
     }
     let context = ServiceContext.current ?? .topLevel
     let target = HelperSession.Target(

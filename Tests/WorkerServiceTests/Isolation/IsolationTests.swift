@@ -142,7 +142,7 @@ struct IsolationTests {
       func work() async throws -> ImageWork {
         guard !isIsolated else { return try await Isolated.work(in: pool) }
         let server = ImageServer(limits: ImageLimits(), cancellation: Cancellation(), tracing: TraceTarget())
-        return ImageWork(DirectChannel(server), memory: memory)
+        return ImageWork(server, memory: memory)
       }
       let planned = try await work()
       let header = try planned.readHeader(bytes.span.bytes, isLast: true, planning)

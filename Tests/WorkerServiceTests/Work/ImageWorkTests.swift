@@ -13,7 +13,7 @@ struct ImageWorkTests {
     let bytes = paddedImage(byteCount: byteCount)
     let memory = MemoryBudget(limit: 1 << 30, maxWaiting: 1)
     let work = ImageWork(
-      DirectChannel(ImageServer(limits: ImageLimits(), cancellation: Cancellation(), tracing: TraceTarget())),
+      ImageServer(limits: ImageLimits(), cancellation: Cancellation(), tracing: TraceTarget()),
       memory: memory)
     let planning = WorkRequest.Planning(results: .renditions([ProcessingConfiguration()]))
     var rest = bytes[...]
