@@ -18,13 +18,20 @@ package struct Field<Record>: Sendable {
 
   /// Describes an optional field.
   /// - `rule`: the rule that the value must satisfy.
-  /// - `option`: the field's command-line option; `nil` if another field's option sets it.
+  /// - `option`: the name of the field's command-line option, without dashes; `nil` for the field's name with dashes.
+  /// - `valueName`: the placeholder for the value in usage lines; `nil` for a flag.
+  /// - `help`: one or more sentences about the option in the imperative mood; `nil` if another field's option sets the
+  ///   field.
   package init<Value: FieldConvertible>(
     _ name: String, _ path: any WritableKeyPath<Record, Value?> & Sendable, _ rule: FieldRule<Value> = .any,
-    option: OptionText? = nil
+    option: String? = nil, takes valueName: String? = nil, help: String? = nil
   ) {
     self.name = name
-    options = option.map { [FieldOption(path: [name], text: $0, rule: rule)] } ?? []
+    let optionName = option ?? name.split(separator: "_").joined(separator: "-")
+    options =
+      help.map {
+        [FieldOption(path: [name], name: optionName, valueName: valueName, help: $0, rule: rule)]
+      } ?? []
     value = { $0[keyPath: path]?.fieldValue }
     read = { (record, value, field) throws(FieldError) in
       record[keyPath: path] = try Self.read(value, field, rule)

@@ -1,23 +1,3 @@
-/// The name and help text of a field's command-line option.
-package struct OptionText: Sendable {
-  /// The option's name, without dashes.
-  package let name: String
-  /// The placeholder for the value in usage lines; `nil` for a flag.
-  package let valueName: String?
-  /// One or more sentences in the imperative mood; the accepted values are appended.
-  package let help: String
-
-  /// Creates the text of an option that takes a value.
-  package init(_ name: String, _ valueName: String, _ help: String) {
-    (self.name, self.valueName, self.help) = (name, valueName, help)
-  }
-
-  /// Creates the text of a flag.
-  package init(_ name: String, _ help: String) {
-    (self.name, valueName, self.help) = (name, nil, help)
-  }
-}
-
 /// A command-line option that sets a field.
 package struct FieldOption: Sendable {
   /// The kind of an option.
@@ -31,17 +11,23 @@ package struct FieldOption: Sendable {
 
   /// The names of the fields that lead to the value, outermost first.
   package private(set) var path: [String]
-  /// The name, the placeholder and the help text.
-  package let text: OptionText
+  /// The option's name, without dashes.
+  package let name: String
+  /// The placeholder for the value in usage lines; `nil` for a flag.
+  package let valueName: String?
+  /// One or more sentences in the imperative mood; the accepted values are appended.
+  package let help: String
   /// Whether the option is a flag, takes one value, or may be repeated.
   package let kind: Kind
   /// The accepted values, for help texts; empty for flags.
   package let accepted: String
   private let parse: @Sendable (String, _ field: String) throws(FieldError) -> FieldValue
 
-  init<Value: FieldConvertible>(path: [String], text: OptionText, rule: FieldRule<Value>) {
+  init<Value: FieldConvertible>(
+    path: [String], name: String, valueName: String?, help: String, rule: FieldRule<Value>
+  ) {
     self.path = path
-    self.text = text
+    (self.name, self.valueName, self.help) = (name, valueName, help)
     kind = Value.self == Bool.self ? .flag : Value.self is any RepeatedField.Type ? .list : .value
     accepted =
       if kind == .flag { "" } else if rule.accepted.isEmpty {
@@ -57,7 +43,7 @@ package struct FieldOption: Sendable {
   /// Parses the option's text and checks the value.
   /// - Throws: an error that names the option, the text and the accepted values.
   package func value(of text: String) throws(FieldError) -> FieldValue {
-    try value(of: text, field: "--\(self.text.name)")
+    try value(of: text, field: "--\(name)")
   }
 
   /// Parses the option's text and checks the value, for a caller that calls the option `field`.

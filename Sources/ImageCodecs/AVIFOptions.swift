@@ -28,12 +28,10 @@ extension AVIFOptions: FieldRecord {
 
   package static let fields: [Field<AVIFOptions>] = [
     Field(
-      "effort", \.effort, .range(0...9),
-      option: OptionText(
-        "avif-effort", "effort", "AVIF: Set the effort, from 0 (fastest) to 9 (smallest). Default: 1.")),
+      "effort", \.effort, .range(0...9), option: "avif-effort", takes: "effort",
+      help: "AVIF: Set the effort, from 0 (fastest) to 9 (smallest). Default: 1."),
     Field(
-      "bit_depth", \.bitDepth, .function("8 or 10", BitDepth.checkAVIF),
-      option: OptionText(
-        "avif-bit-depth", "bits", "AVIF: Set the bits per sample of images with more than 8: 8 or 10. Default: 8.")),
+      "bit_depth", \.bitDepth, .function("8 or 10", BitDepth.checkAVIF), option: "avif-bit-depth", takes: "bits",
+      help: "AVIF: Set the bits per sample of images with more than 8: 8 or 10. Default: 8."),
   ]
 }

@@ -66,19 +66,15 @@ extension JPEGOptions: FieldRecord {
   package init() { self.init(isProgressive: nil) }
 
   package static let fields: [Field<JPEGOptions>] = [
+    Field("progressive", \.isProgressive, help: "JPEG: Write a progressive file. Default: false."),
     Field(
-      "progressive", \.isProgressive,
-      option: OptionText("progressive", "JPEG: Write a progressive file. Default: false.")),
-    Field(
-      "chroma_subsampling", \.chromaSubsampling,
-      option: OptionText(
-        "chroma", "sampling", "JPEG: Set the chroma subsampling. Default: 420 below quality 0.9, else 444.")),
+      "chroma_subsampling", \.chromaSubsampling, option: "chroma", takes: "sampling",
+      help: "JPEG: Set the chroma subsampling. Default: 420 below quality 0.9, else 444."),
     Field(
       "optimize_huffman", \.optimizesHuffman,
-      option: OptionText("optimize-huffman", "JPEG: Compute Huffman tables for the whole image. Default: false.")),
+      help: "JPEG: Compute Huffman tables for the whole image. Default: false."),
     Field(
-      "restart_rows", \.restartRows, .range(0...65_535),
-      option: OptionText(
-        "restart-rows", "rows", "JPEG: Set the rows of MCUs between restart markers; 0 for none. Default: 0.")),
+      "restart_rows", \.restartRows, .range(0...65_535), takes: "rows",
+      help: "JPEG: Set the rows of MCUs between restart markers; 0 for none. Default: 0."),
   ]
 }

@@ -34,16 +34,13 @@ extension JXLOptions: FieldRecord {
 
   package static let fields: [Field<JXLOptions>] = [
     Field(
-      "lossless", \.isLossless,
-      option: OptionText(
-        "jxl-lossless", "JPEG XL: Write a lossless file; the quality is then ignored. Default: false.")),
+      "lossless", \.isLossless, option: "jxl-lossless",
+      help: "JPEG XL: Write a lossless file; the quality is then ignored. Default: false."),
     Field(
-      "effort", \.effort, .range(1...9),
-      option: OptionText(
-        "jxl-effort", "effort", "JPEG XL: Set the effort, from 1 (fastest) to 9 (smallest). Default: 3.")),
+      "effort", \.effort, .range(1...9), option: "jxl-effort", takes: "effort",
+      help: "JPEG XL: Set the effort, from 1 (fastest) to 9 (smallest). Default: 3."),
     Field(
-      "bit_depth", \.bitDepth, .function("8 or 16", BitDepth.check),
-      option: OptionText(
-        "jxl-bit-depth", "bits", "JPEG XL: Set the bits per sample of images with more than 8: 8 or 16. Default: 8.")),
+      "bit_depth", \.bitDepth, .function("8 or 16", BitDepth.check), option: "jxl-bit-depth", takes: "bits",
+      help: "JPEG XL: Set the bits per sample of images with more than 8: 8 or 16. Default: 8."),
   ]
 }

@@ -72,23 +72,18 @@ extension PNGOptions: FieldRecord {
 
   package static let fields: [Field<PNGOptions>] = [
     Field(
-      "compression_level", \.compressionLevel, .range(0...9),
-      option: OptionText(
-        "compression-level", "level", "PNG: Set the compression level, from 0 (fastest) to 9 (smallest). Default: 3.")),
+      "compression_level", \.compressionLevel, .range(0...9), takes: "level",
+      help: "PNG: Set the compression level, from 0 (fastest) to 9 (smallest). Default: 3."),
+    Field("interlaced", \.isInterlaced, help: "PNG: Write an interlaced file. Default: false."),
     Field(
-      "interlaced", \.isInterlaced,
-      option: OptionText("interlaced", "PNG: Write an interlaced file. Default: false.")),
+      "palette_colors", \.paletteColors, .function("0 or between 2 and 256", checkPalette), takes: "count",
+      help: "PNG: Set the maximum number of colors of a palette; 0 for none. Default: 0."),
     Field(
-      "palette_colors", \.paletteColors, .function("0 or between 2 and 256", checkPalette),
-      option: OptionText(
-        "palette-colors", "count", "PNG: Set the maximum number of colors of a palette; 0 for none. Default: 0.")),
+      "filter", \.filter, option: "png-filter", takes: "filter",
+      help: "PNG: Set the row filter. Default: adaptive, with a palette none."),
     Field(
-      "filter", \.filter,
-      option: OptionText("png-filter", "filter", "PNG: Set the row filter. Default: adaptive, with a palette none.")),
-    Field(
-      "bit_depth", \.bitDepth, .function("8 or 16", BitDepth.check),
-      option: OptionText(
-        "png-bit-depth", "bits", "PNG: Set the bits per sample of images with more than 8: 8 or 16. Default: 8.")),
+      "bit_depth", \.bitDepth, .function("8 or 16", BitDepth.check), option: "png-bit-depth", takes: "bits",
+      help: "PNG: Set the bits per sample of images with more than 8: 8 or 16. Default: 8."),
   ]
 
   private static func checkPalette(_ colors: Int, _ field: String) throws(FieldError) {

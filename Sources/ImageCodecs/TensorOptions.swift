@@ -164,40 +164,34 @@ extension TensorOptions: FieldRecord {
 
   package static let fields: [Field<TensorOptions>] = [
     Field(
-      "element_type", \.elementType,
-      option: OptionText("tensor-type", "type", "Raw: Set the type of the elements. Default: u8.")),
+      "element_type", \.elementType, option: "tensor-type", takes: "type",
+      help: "Raw: Set the type of the elements. Default: u8."),
     Field(
-      "layout", \.layout,
-      option: OptionText("tensor-layout", "layout", "Raw: Set the order of the dimensions. Default: hwc.")),
+      "layout", \.layout, option: "tensor-layout", takes: "layout",
+      help: "Raw: Set the order of the dimensions. Default: hwc."),
     Field(
-      "channels", \.channels,
-      option: OptionText("tensor-channels", "channels", "Raw: Set the channels and their order. Default: rgb.")),
+      "channels", \.channels, option: "tensor-channels", takes: "channels",
+      help: "Raw: Set the channels and their order. Default: rgb."),
     Field(
-      "normalization", \.normalization,
-      option: OptionText(
-        "tensor-normalization", "name",
-        "Raw: Choose scale, mean and standard deviation by name. Default: unit (0 to 1), for u8 none.")),
+      "normalization", \.normalization, option: "tensor-normalization", takes: "name",
+      help: "Raw: Choose scale, mean and standard deviation by name. Default: unit (0 to 1), for u8 none."),
     Field(
-      "scale", \.scale, .values("above 0 and at most 1000000") { $0 > 0 && $0 <= maxMagnitude },
-      option: OptionText(
-        "tensor-scale", "factor", "Raw: Multiply samples, 0 to 255, by this. Default: that of the normalization.")),
+      "scale", \.scale, .values("above 0 and at most 1000000") { $0 > 0 && $0 <= maxMagnitude }, option: "tensor-scale",
+      takes: "factor", help: "Raw: Multiply samples, 0 to 255, by this. Default: that of the normalization."),
     Field(
       "mean", \.mean,
       .values("1 or 3 numbers between -1000000 and 1000000") {
         $0.hasValidCount && $0.values.allSatisfy { (-maxMagnitude...maxMagnitude).contains($0) }
-      },
-      option: OptionText(
-        "tensor-mean", "numbers",
-        "Raw: Subtract this from scaled samples: one number, or those of red, green and blue. Default: that of the "
-          + "normalization.")),
+      }, option: "tensor-mean", takes: "numbers",
+      help: "Raw: Subtract this from scaled samples: one number, or those of red, green and blue. Default: that of the "
+        + "normalization."),
     Field(
       "standard_deviation", \.standardDeviation,
       .values("1 or 3 numbers between 0.000001 and 1000000") {
         $0.hasValidCount && $0.values.allSatisfy { (1 / maxMagnitude...maxMagnitude).contains($0) }
-      },
-      option: OptionText(
-        "tensor-deviation", "numbers",
-        "Raw: Divide by this after the mean was subtracted: one number, or three. Default: that of the normalization.")),
+      }, option: "tensor-deviation", takes: "numbers",
+      help:
+        "Raw: Divide by this after the mean was subtracted: one number, or three. Default: that of the normalization."),
   ]
 }
 

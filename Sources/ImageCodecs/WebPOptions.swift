@@ -51,22 +51,16 @@ extension WebPOptions: FieldRecord {
   package init() { self.init(isLossless: nil) }
 
   package static let fields: [Field<WebPOptions>] = [
+    Field("lossless", \.isLossless, help: "WebP: Write a lossless file; the quality is then ignored. Default: false."),
     Field(
-      "lossless", \.isLossless,
-      option: OptionText("lossless", "WebP: Write a lossless file; the quality is then ignored. Default: false.")),
+      "near_lossless", \.nearLossless, .range(0...100), takes: "level",
+      help: "WebP: Write a lossless file, and change the image to make it smaller: from 0 (smallest) to 100 (exact). "
+        + "Default: 100."),
     Field(
-      "near_lossless", \.nearLossless, .range(0...100),
-      option: OptionText(
-        "near-lossless", "level",
-        "WebP: Write a lossless file, and change the image to make it smaller: from 0 (smallest) to 100 (exact). "
-          + "Default: 100.")),
-    Field(
-      "method", \.method, .range(0...6),
-      option: OptionText(
-        "webp-method", "method", "WebP: Set the effort, from 0 (fastest) to 6 (smallest). Default: 4.")),
+      "method", \.method, .range(0...6), option: "webp-method", takes: "method",
+      help: "WebP: Set the effort, from 0 (fastest) to 6 (smallest). Default: 4."),
     Field(
       "sharp_chroma", \.hasSharpChroma,
-      option: OptionText(
-        "sharp-chroma", "WebP: Keep edges of strong colors sharp in a lossy file, which takes longer. Default: false.")),
+      help: "WebP: Keep edges of strong colors sharp in a lossy file, which takes longer. Default: false."),
   ]
 }

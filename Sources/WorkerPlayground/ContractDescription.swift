@@ -176,7 +176,7 @@ extension ContractDescription.Option {
       case .value: "value"
       case .list: "list"
       }
-    self.init(name: option.text.name, kind: kind, accepted: option.accepted)
+    self.init(name: option.name, kind: kind, accepted: option.accepted)
     let words = option.accepted.split(separator: " ").map { $0.split(separator: ",").first ?? "" }
     if let start = words.firstIndex(of: "between"), words.count > start + 3 {
       // As in "0, or between 2 and 256".

@@ -7,7 +7,7 @@ private struct Inner: FieldRecord {
   var share = 0.5
 
   static let fields: [Field<Inner>] = [
-    Field("count", \.count, .range(1...3), option: OptionText("count", "number", "Set the count.")),
+    Field("count", \.count, .range(1...3), takes: "number", help: "Set the count."),
     Field("share", \.share, .values("between 0 and 1") { (0...1).contains($0) }),
   ]
 }
@@ -18,7 +18,7 @@ private struct Outer: FieldRecord {
   var group: Inner?
 
   static let fields: [Field<Outer>] = [
-    Field("name", \.name, option: OptionText("name", "text", "Set the name.")),
+    Field("name", \.name, takes: "text", help: "Set the name."),
     Field("inner", \.inner, .function { (inner, field) throws(FieldError) in try inner.validate(field) }),
     Field(group: "group", \.group),
   ]

@@ -31,7 +31,7 @@ struct ConfigurationOptionsTests {
     #expect(fields.count >= 32)
     let options = ConfigurationTable.fields.map(\.path)
     #expect(Set(options) == Set(fields), "without an option: \(Set(fields).subtracting(options))")
-    #expect(options.count == fields.count && Set(ConfigurationTable.fields.map(\.text.name)).count == fields.count)
+    #expect(options.count == fields.count && Set(ConfigurationTable.fields.map(\.name)).count == fields.count)
   }
 
   @Test("each option has help in --help of process, batch and inspect")
@@ -40,7 +40,7 @@ struct ConfigurationOptionsTests {
       image_worker.Process.helpMessage(columns: 200), Batch.helpMessage(columns: 200),
       Inspect.helpMessage(columns: 200),
     ] {
-      for field in ConfigurationTable.fields { #expect(help.contains("--\(field.text.name)"), "\(field.text.name)") }
+      for field in ConfigurationTable.fields { #expect(help.contains("--\(field.name)"), "\(field.name)") }
       #expect(help.contains("10,20,300x200") && help.contains("between 1 and 65500"))
     }
   }

@@ -17,206 +17,148 @@ extension ProcessingConfiguration: FieldRecord {
   /// The fields for the size of the result and the visible part of the image.
   package static let placement: [Field<ProcessingConfiguration>] = [
     Field(
-      "max_width", \.maxWidth, .range(1...maxBound),
-      option: OptionText("max-width", "pixels", "Set the maximum width of the result. Default: none.")),
+      "max_width", \.maxWidth, .range(1...maxBound), takes: "pixels",
+      help: "Set the maximum width of the result. Default: none."),
     Field(
-      "max_height", \.maxHeight, .range(1...maxBound),
-      option: OptionText("max-height", "pixels", "Set the maximum height of the result. Default: none.")),
+      "max_height", \.maxHeight, .range(1...maxBound), takes: "pixels",
+      help: "Set the maximum height of the result. Default: none."),
     Field(
       "scale_factor", \.scaleFactor, .values("a finite number of at least 1") { $0 >= 1 && $0.isFinite },
-      option: OptionText("scale-factor", "factor", "Divide the maximum width and height. Default: 1.")),
+      takes: "factor", help: "Divide the maximum width and height. Default: 1."),
     Field(
-      "zoom", \.zoom, .range(0.1...8),
-      option: OptionText(
-        "zoom", "factor", "Multiply the minimum and maximum width and height. Default: 1.")),
+      "zoom", \.zoom, .range(0.1...8), takes: "factor",
+      help: "Multiply the minimum and maximum width and height. Default: 1."),
     Field(
-      "min_width", \.minWidth, .range(1...maxBound),
-      option: OptionText(
-        "min-width", "pixels",
+      "min_width", \.minWidth, .range(1...maxBound), takes: "pixels",
+      help:
         "Set the minimum width of the result, also if that enlarges the image. What then exceeds the maximum height is "
-          + "cropped. Default: none.")),
+        + "cropped. Default: none."),
     Field(
-      "min_height", \.minHeight, .range(1...maxBound),
-      option: OptionText(
-        "min-height", "pixels",
+      "min_height", \.minHeight, .range(1...maxBound), takes: "pixels",
+      help:
         "Set the minimum height of the result, also if that enlarges the image. What then exceeds the maximum width is "
-          + "cropped. Default: none.")),
+        + "cropped. Default: none."),
     Field(
-      "resize_mode", \.resizeMode,
-      option: OptionText(
-        "resize-mode", "mode",
-        "Choose how the image is brought to the maximum width and height: keep the aspect ratio (fit), cover both "
-          + "and crop the rest (fill), or distort (stretch). Default: fit.")),
+      "resize_mode", \.resizeMode, takes: "mode",
+      help: "Choose how the image is brought to the maximum width and height: keep the aspect ratio (fit), cover both "
+        + "and crop the rest (fill), or distort (stretch). Default: fit."),
+    Field("allow_upscale", \.allowUpscale, help: "Enlarge images that are smaller than the bounds. Default: false."),
     Field(
-      "allow_upscale", \.allowUpscale,
-      option: OptionText("allow-upscale", "Enlarge images that are smaller than the bounds. Default: false.")),
-    Field(
-      "resampling_kernel", \.resamplingKernel,
-      option: OptionText(
-        "resampling-kernel", "kernel",
+      "resampling_kernel", \.resamplingKernel, takes: "kernel",
+      help:
         "Choose the kernel with which the image is reduced and enlarged, from sharp (lanczos3) to soft (box). Default: "
-          + "lanczos3.")),
+        + "lanczos3."),
     Field(
       "exact_resize", \.exactResize,
-      option: OptionText(
-        "exact-resize",
-        "Resize to the samples that Pillow computes, for models: slower, and not visible. Default: false.")),
+      help: "Resize to the samples that Pillow computes, for models: slower, and not visible. Default: false."),
     Field(
       "resize_in_linear_light", \.resizeInLinearLight,
-      option: OptionText(
-        "resize-in-linear-light",
-        "Mix pixels by their light when resizing, so that fine patterns keep their brightness: slower. Default: "
-          + "false.")),
+      help: "Mix pixels by their light when resizing, so that fine patterns keep their brightness: slower. Default: "
+        + "false."),
     Field(
-      "gravity", \.gravity,
-      option: OptionText(
-        "gravity", "place",
+      "gravity", \.gravity, takes: "place",
+      help:
         "Choose the part that --resize-mode fill keeps, and the place of a padded image. With smart, the part that attracts "
-          + "attention; with faces, the faces, which --face-detector finds. Default: center.")),
+        + "attention; with faces, the faces, which --face-detector finds. Default: center."),
     Field(
-      "min_face_margin", \.minFaceMargin, .range(0...2),
-      option: OptionText(
-        "min-face-margin", "fraction",
-        "Keep this fraction of a face's height around it with --gravity faces, if it fits. Default: 0.5.")),
+      "min_face_margin", \.minFaceMargin, .range(0...2), takes: "fraction",
+      help: "Keep this fraction of a face's height around it with --gravity faces, if it fits. Default: 0.5."),
     Field(
       "focus_point", \.focusPoint, .function { (point, field) throws(FieldError) in try point.validate(field) },
-      option: OptionText(
-        "focus-point", "x,y",
-        "Keep this place in view with --resize-mode fill, in fractions of width and height. Overrides --gravity.")),
+      takes: "x,y",
+      help: "Keep this place in view with --resize-mode fill, in fractions of width and height. Overrides --gravity."),
     Field(
-      "crop", \.crop, .function { (crop, field) throws(FieldError) in try crop.checkNumbers(field) },
-      option: OptionText(
-        "crop", "x,y,WxH", "Take this part of the image, after rotation and flips and before anything else.")
-    ),
+      "crop", \.crop, .function { (crop, field) throws(FieldError) in try crop.checkNumbers(field) }, takes: "x,y,WxH",
+      help: "Take this part of the image, after rotation and flips and before anything else."),
     Field(group: "trim", \.trim),
     Field(
-      "regions", \.regions,
-      option: OptionText(
-        "region", "region",
+      "regions", \.regions, option: "region", takes: "region",
+      help:
         "Hide this part of the image, after rotation and flips and before everything else. Filled with black unless a "
-          + "color or an effect is added, as in '10,20,300x200,blur'. With faces, all faces that are found, as in "
-          + "'faces,pixelate'. May be repeated.")),
+        + "color or an effect is added, as in '10,20,300x200,blur'. With faces, all faces that are found, as in "
+        + "'faces,pixelate'. May be repeated."),
     Field(
-      "background", \.background,
-      option: OptionText(
-        "background", "color",
-        "Fill transparent parts and padding with this color, as in '#ffffff'. Default: white.")),
+      "background", \.background, takes: "color",
+      help: "Fill transparent parts and padding with this color, as in '#ffffff'. Default: white."),
+    Field("pad", \.pad, help: "Fill up to the bounds with the background color. Default: false."),
     Field(
-      "pad", \.pad,
-      option: OptionText("pad", "Fill up to the bounds with the background color. Default: false.")),
-    Field(
-      "extend_aspect_ratio", \.extendAspectRatio, .range(0.1...10),
-      option: OptionText(
-        "extend-aspect-ratio", "ratio",
+      "extend_aspect_ratio", \.extendAspectRatio, .range(0.1...10), takes: "ratio",
+      help:
         "Extend the result to this ratio of width to height with the background color, as in 1.7778 for 16:9. Default: "
-          + "none.")),
+        + "none."),
     Field(
-      "rotation", \.rotation, .values("0, 90, 180 or 270") { [0, 90, 180, 270].contains($0) },
-      option: OptionText(
-        "rotation", "degrees",
-        "Rotate the image clockwise, after its EXIF orientation and before anything else. Default: 0.")),
-    Field(
-      "flip_horizontal", \.flipHorizontal,
-      option: OptionText("flip-horizontal", "Swap left and right, after --rotation. Default: false.")),
-    Field(
-      "flip_vertical", \.flipVertical,
-      option: OptionText("flip-vertical", "Swap top and bottom, after --rotation. Default: false.")),
+      "rotation", \.rotation, .values("0, 90, 180 or 270") { [0, 90, 180, 270].contains($0) }, takes: "degrees",
+      help: "Rotate the image clockwise, after its EXIF orientation and before anything else. Default: 0."),
+    Field("flip_horizontal", \.flipHorizontal, help: "Swap left and right, after --rotation. Default: false."),
+    Field("flip_vertical", \.flipVertical, help: "Swap top and bottom, after --rotation. Default: false."),
   ]
 
   /// The fields for the format, file size, metadata and filters.
   package static let delivery: [Field<ProcessingConfiguration>] = [
     Field(
-      "compression_quality", \.compressionQuality, .fraction,
-      option: OptionText(
-        "quality", "quality",
+      "compression_quality", \.compressionQuality, .fraction, option: "quality", takes: "quality",
+      help:
         "Set the compression quality, from 0 (smallest) to 1 (best). Default: that of the preset; without one, 0.8 if an "
-          + "option sets a size or a format, and 1 if not.")),
+        + "option sets a size or a format, and 1 if not."),
     Field(
-      "preferred_format", \.preferredFormat,
-      option: OptionText(
-        "format", "format",
-        "Set the format of the result; auto chooses the smallest, raw is a tensor. Default: original.")),
+      "preferred_format", \.preferredFormat, option: "format", takes: "format",
+      help: "Set the format of the result; auto chooses the smallest, raw is a tensor. Default: original."),
     Field(
-      "accept", \.accept,
-      option: OptionText(
-        "accept", "formats",
-        "Choose among these formats with '--format auto': names, or the Accept header of a browser. Default: "
-          + "jpeg,png,webp.")),
+      "accept", \.accept, takes: "formats",
+      help: "Choose among these formats with '--format auto': names, or the Accept header of a browser. Default: "
+        + "jpeg,png,webp."),
     Field(
-      "auto_effort", \.autoEffort,
-      option: OptionText(
-        "auto-effort", "effort", "Set the time that '--format auto' may take for a smaller result. Default: medium.")),
+      "auto_effort", \.autoEffort, takes: "effort",
+      help: "Set the time that '--format auto' may take for a smaller result. Default: medium."),
     Field(
-      "max_bytes", \.maxBytes, .values("at least 1") { $0 >= 1 },
-      option: OptionText(
-        "max-bytes", "bytes",
-        "Set the maximum size of the result in bytes; quality is lowered to fit. Default: none.")),
+      "max_bytes", \.maxBytes, .values("at least 1") { $0 >= 1 }, takes: "bytes",
+      help: "Set the maximum size of the result in bytes; quality is lowered to fit. Default: none."),
     Field(
-      "allow_smaller_dimensions", \.allowSmallerDimensions,
-      option: OptionText(
-        "allow-smaller", "Make the result smaller than its bounds where --max-bytes requires it. Default: false.")),
+      "allow_smaller_dimensions", \.allowSmallerDimensions, option: "allow-smaller",
+      help: "Make the result smaller than its bounds where --max-bytes requires it. Default: false."),
     Field(
       "allow_lower_frame_rate", \.allowLowerFrameRate,
-      option: OptionText(
-        "allow-lower-frame-rate",
-        "Leave out frames of an animation where --max-bytes requires it; the timing stays. Default: false.")),
+      help: "Leave out frames of an animation where --max-bytes requires it; the timing stays. Default: false."),
     Field(
       "target_similarity", \.targetSimilarity, .values("between 30 and 100") { (30...100).contains($0) },
-      option: OptionText(
-        "target-similarity", "score",
-        "Choose the lowest quality whose result reaches this SSIMULACRA 2 score, from 30 (low quality) to 100 (no "
-          + "difference). Default: none.")),
+      takes: "score",
+      help: "Choose the lowest quality whose result reaches this SSIMULACRA 2 score, from 30 (low quality) to 100 (no "
+        + "difference). Default: none."),
     Field(
       "never_larger", \.neverLarger,
-      option: OptionText(
-        "never-larger",
-        "Lower the quality of a result that would have more bytes than its image, although nothing is enlarged. "
-          + "Default: false; true in presets with a size.")),
+      help: "Lower the quality of a result that would have more bytes than its image, although nothing is enlarged. "
+        + "Default: false; true in presets with a size."),
     Field(
-      "filters", \.filters,
-      option: OptionText(
-        "filter", "filter",
-        "Apply a filter. Repeat it for a chain; 'image-worker filters' lists the filters.")),
+      "filters", \.filters, option: "filter", takes: "filter",
+      help: "Apply a filter. Repeat it for a chain; 'image-worker filters' lists the filters."),
     Field(
-      "sharpen_reduced", \.sharpenReduced, .range(0...2),
-      option: OptionText(
-        "sharpen-reduced", "amount",
-        "Sharpen images that are reduced, the more the larger the reduction; 0.5 suits most photographs. Default: 0.")),
+      "sharpen_reduced", \.sharpenReduced, .range(0...2), takes: "amount",
+      help:
+        "Sharpen images that are reduced, the more the larger the reduction; 0.5 suits most photographs. Default: 0."),
     Field(
-      "facts", \.facts,
-      option: OptionText(
-        "facts",
-        "Report hashes, placeholders, colors and further facts of the image. Default: false.")),
+      "facts", \.facts, help: "Report hashes, placeholders, colors and further facts of the image. Default: false."),
     Field(
-      "overlays", \.overlays,
-      option: OptionText(
-        "overlay", "overlay",
+      "overlays", \.overlays, option: "overlay", takes: "overlay",
+      help:
         "Draw an image or a text on the result: a name of --overlays, or a file; or 'text=' and a text. Repeat it for "
-          + "several, which are drawn in order.")),
+        + "several, which are drawn in order."),
     Field(
-      "frame_index", \.frameIndex,
-      option: OptionText(
-        "frame-index", "index",
-        "Start with this frame of an animation, or use this page of a TIFF or image of an ICO, the largest first. "
-          + "Counted from 0, or from the end if it is negative, as in '--frame-index=-1'. Default: 0.")),
+      "frame_index", \.frameIndex, takes: "index",
+      help: "Start with this frame of an animation, or use this page of a TIFF or image of an ICO, the largest first. "
+        + "Counted from 0, or from the end if it is negative, as in '--frame-index=-1'. Default: 0."),
     Field(
-      "max_frames", \.maxFrames, .range(0...maxFrameBound),
-      option: OptionText(
-        "max-frames", "frames",
-        "Set the maximum number of frames of the result; 0 keeps the whole animation. GIF, WebP and PNG store "
-          + "several frames. Default: 1.")),
+      "max_frames", \.maxFrames, .range(0...maxFrameBound), takes: "frames",
+      help: "Set the maximum number of frames of the result; 0 keeps the whole animation. GIF, WebP and PNG store "
+        + "several frames. Default: 1."),
     Field(
       "tolerate_truncation", \.tolerateTruncation,
-      option: OptionText(
-        "tolerate-truncation", "Deliver truncated images as far as they go, with a warning. Default: false.")),
+      help: "Deliver truncated images as far as they go, with a warning. Default: false."),
     Field(
       "always_encode", \.alwaysEncode,
-      option: OptionText(
-        "always-encode", "Encode images anew that could be passed through unchanged. Default: false.")),
+      help: "Encode images anew that could be passed through unchanged. Default: false."),
     Field(
       "tolerate_damage", \.tolerateDamage,
-      option: OptionText(
-        "tolerate-damage", "Deliver damaged images as far as they can be decoded, with a warning. Default: false.")),
+      help: "Deliver damaged images as far as they can be decoded, with a warning. Default: false."),
   ]
 
   /// The largest width or height that a request can specify, in pixels: the maximum of JPEG.

@@ -6,43 +6,27 @@ extension ProcessingConfiguration {
   /// The fields, in the order of the contract.
   package static let metadataFields: [Field<ProcessingConfiguration>] = [
     Field(
-      "color_space", \.colorSpace,
-      option: OptionText(
-        "color-space", "space",
-        "Choose the color space of the result; 'keep' embeds the image's profile. Default: srgb.")),
-    Field(
-      "gain_map", \.gainMap,
-      option: OptionText(
-        "gain-map", "policy", "Choose whether a JPEG keeps its HDR gain map. Default: drop.")),
-    Field(
-      "metadata", \.metadata,
-      option: OptionText("metadata", "policy", "Choose the metadata to keep. Default: strip.")),
-    Field(
-      "keep_exif", \.keepEXIF,
-      option: OptionText("keep-exif", "With --metadata selected: Keep EXIF. Default: false.")),
-    Field(
-      "keep_xmp", \.keepXMP, option: OptionText("keep-xmp", "With --metadata selected: Keep XMP. Default: false.")),
-    Field(
-      "keep_iptc", \.keepIPTC,
-      option: OptionText("keep-iptc", "With --metadata selected: Keep IPTC in JPEG results. Default: false.")),
+      "color_space", \.colorSpace, takes: "space",
+      help: "Choose the color space of the result; 'keep' embeds the image's profile. Default: srgb."),
+    Field("gain_map", \.gainMap, takes: "policy", help: "Choose whether a JPEG keeps its HDR gain map. Default: drop."),
+    Field("metadata", \.metadata, takes: "policy", help: "Choose the metadata to keep. Default: strip."),
+    Field("keep_exif", \.keepEXIF, help: "With --metadata selected: Keep EXIF. Default: false."),
+    Field("keep_xmp", \.keepXMP, help: "With --metadata selected: Keep XMP. Default: false."),
+    Field("keep_iptc", \.keepIPTC, help: "With --metadata selected: Keep IPTC in JPEG results. Default: false."),
     Field(
       "keep_location", \.keepLocation,
-      option: OptionText(
-        "keep-location", "With --metadata selected: Keep the position in EXIF and XMP. Default: false.")),
+      help: "With --metadata selected: Keep the position in EXIF and XMP. Default: false."),
     Field(
       "keep_serial_numbers", \.keepSerialNumbers,
-      option: OptionText(
-        "keep-serial-numbers",
-        "With --metadata selected: Keep serial numbers and the owner of the camera in EXIF and XMP. Default: false.")),
+      help: "With --metadata selected: Keep serial numbers and the owner of the camera in EXIF and XMP. Default: false."
+    ),
+    Field("metadata_title", \.metadataTitle, text, takes: "text", help: "Set the title of the result. Default: none."),
     Field(
-      "metadata_title", \.metadataTitle, text,
-      option: OptionText("metadata-title", "text", "Set the title of the result. Default: none.")),
+      "metadata_copyright", \.metadataCopyright, text, takes: "text",
+      help: "Set the copyright notice of the result. Default: none."),
     Field(
-      "metadata_copyright", \.metadataCopyright, text,
-      option: OptionText("metadata-copyright", "text", "Set the copyright notice of the result. Default: none.")),
-    Field(
-      "metadata_description", \.metadataDescription, text,
-      option: OptionText("metadata-description", "text", "Set the description of the result. Default: none.")),
+      "metadata_description", \.metadataDescription, text, takes: "text",
+      help: "Set the description of the result. Default: none."),
   ]
 
   /// The maximum size of a text in bytes.

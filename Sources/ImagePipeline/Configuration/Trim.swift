@@ -31,22 +31,18 @@ extension Trim: FieldRecord {
 
   package static let fields: [Field<Trim>] = [
     Field(
-      "threshold", \.threshold, .range(0...255),
-      option: OptionText(
-        "trim-threshold", "levels",
+      "threshold", \.threshold, .range(0...255), option: "trim-threshold", takes: "levels",
+      help:
         "Trim: Remove the uniform border whose pixels differ from its color by at most this. Each option of trim turns it "
-          + "on. Default: 10.")),
+        + "on. Default: 10."),
     Field(
-      "color", \.color,
-      option: OptionText(
-        "trim-color", "color", "Trim: Remove a border of this color. Default: that of the first stored pixel.")),
+      "color", \.color, option: "trim-color", takes: "color",
+      help: "Trim: Remove a border of this color. Default: that of the first stored pixel."),
     Field(
-      "equal_horizontal", \.isEqualHorizontally,
-      option: OptionText(
-        "trim-equal-horizontal", "Trim: Remove as much on the left as on the right. Default: false.")),
+      "equal_horizontal", \.isEqualHorizontally, option: "trim-equal-horizontal",
+      help: "Trim: Remove as much on the left as on the right. Default: false."),
     Field(
-      "equal_vertical", \.isEqualVertically,
-      option: OptionText(
-        "trim-equal-vertical", "Trim: Remove as much at the top as at the bottom. Default: false.")),
+      "equal_vertical", \.isEqualVertically, option: "trim-equal-vertical",
+      help: "Trim: Remove as much at the top as at the bottom. Default: false."),
   ]
 }

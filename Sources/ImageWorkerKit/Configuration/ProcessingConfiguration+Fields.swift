@@ -18,7 +18,7 @@ extension ProcessingConfiguration {
   /// The fields, in the order of the contract.
   public static let fieldDescriptions: [FieldDescription] = options.map { option in
     FieldDescription(
-      name: option.fieldName, summary: option.text.help,
+      name: option.fieldName, summary: option.help,
       accepted: option.kind == .flag ? Bool.textForm : option.accepted, isList: option.kind == .list)
   }
 

@@ -49,7 +49,7 @@ struct BatchRequests {
     var values: OptionValues = [:]
     for (column, value) in options {
       let name = String(column.map { $0 == "_" ? "-" : $0 })
-      let names = ConfigurationTable.fields.map(\.text.name)
+      let names = ConfigurationTable.fields.map(\.name)
       guard names.contains(name) else {
         throw ManifestProblem(
           "the column \"\(column)\" is unknown; it must be path, preset, output, overrides or an option"

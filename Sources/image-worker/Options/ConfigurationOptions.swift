@@ -48,7 +48,7 @@ enum FormatTable: ConfigurationPart {
 extension ConfigurationPart {
   static var options: [TableOption] {
     fields.map { field in
-      let valueName = field.text.valueName ?? "value"
+      let valueName = field.valueName ?? "value"
       let kind: TableOption.Kind =
         switch field.kind {
         case .flag: .flag
@@ -56,7 +56,7 @@ extension ConfigurationPart {
         case .list: .list(name: valueName)
         }
       let accepted = field.accepted.isEmpty ? "" : " Accepts \(field.accepted)."
-      return TableOption(name: field.text.name, kind: kind, help: field.text.help + accepted)
+      return TableOption(name: field.name, kind: kind, help: field.help + accepted)
     }
   }
 
@@ -74,7 +74,7 @@ enum ConfigurationTable {
   static func configuration(_ values: OptionValues) throws(FieldError) -> ProcessingConfiguration {
     var root: [String: FieldValue] = [:]
     for field in fields {
-      guard let texts = values[field.text.name] else { continue }
+      guard let texts = values[field.name] else { continue }
       var elements: [FieldValue] = []
       for text in texts {
         let value = try field.value(of: text)
@@ -93,7 +93,7 @@ enum ConfigurationTable {
     return fields.reduce(text) { text, field in
       let name = field.path.joined(separator: ".")
       return name.contains("_") || name.contains(".")
-        ? text.split(separator: name, omittingEmptySubsequences: false).joined(separator: "--\(field.text.name)")
+        ? text.split(separator: name, omittingEmptySubsequences: false).joined(separator: "--\(field.name)")
         : text
     }
   }
