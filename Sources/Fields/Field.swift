@@ -11,10 +11,15 @@ package struct Field<Record>: Sendable {
   let value: @Sendable (Record) -> FieldValue?
   /// Sets the field after checking the value against its rule; a group keeps its fields that the value does not set.
   let read: @Sendable (inout Record, FieldValue, _ path: String) throws(FieldError) -> Void
+  /// Sets the field to what a text stands for, without checking it against the rule.
+  let parse: @Sendable (inout Record, String, _ path: String) throws(FieldError) -> Void
   /// Copies the value of the other record if it has one.
   let override: @Sendable (inout Record, Record) -> Void
   /// Checks the value against its rule.
   let validate: @Sendable (Record, _ path: String) throws(FieldError) -> Void
+
+  /// The field's name with dashes.
+  package var optionName: String { name.replacing("_", with: "-") }
 
   /// Describes an optional field.
   /// - `rule`: the rule that the value must satisfy.
@@ -27,7 +32,7 @@ package struct Field<Record>: Sendable {
     option: String? = nil, takes valueName: String? = nil, help: String? = nil
   ) {
     self.name = name
-    let optionName = option ?? name.split(separator: "_").joined(separator: "-")
+    let optionName = option ?? name.replacing("_", with: "-")
     options =
       help.map {
         [FieldOption(path: [name], name: optionName, valueName: valueName, help: $0, rule: rule)]
@@ -36,6 +41,7 @@ package struct Field<Record>: Sendable {
     read = { (record, value, field) throws(FieldError) in
       record[keyPath: path] = try Self.read(value, field, rule)
     }
+    parse = { (record, text, field) throws(FieldError) in record[keyPath: path] = try Value(text: text, field: field) }
     override = { record, other in
       if let value = other[keyPath: path] { record[keyPath: path] = value }
     }
@@ -54,6 +60,7 @@ package struct Field<Record>: Sendable {
     read = { (record, value, field) throws(FieldError) in
       record[keyPath: path] = try Self.read(value, field, rule)
     }
+    parse = { (record, text, field) throws(FieldError) in record[keyPath: path] = try Value(text: text, field: field) }
     override = { record, other in record[keyPath: path] = other[keyPath: path] }
     validate = { (record, field) throws(FieldError) in try rule.check(record[keyPath: path], field) }
   }
@@ -68,6 +75,7 @@ package struct Field<Record>: Sendable {
       try group.set(value, field: field)
       record[keyPath: path] = group
     }
+    parse = { (record, text, field) throws(FieldError) in record[keyPath: path] = try Value(text: text, field: field) }
     override = { record, other in
       guard let value = other[keyPath: path] else { return }
       record[keyPath: path] = record[keyPath: path]?.overridden(by: value) ?? value
@@ -118,6 +126,15 @@ extension FieldRecord {
     for row in Self.fields where !values.isEmpty {
       if let value = values.removeValue(forKey: row.name) { try row.read(&self, value, Self.path(field, row.name)) }
     }
+  }
+
+  /// Sets a field to what a text stands for, without checking it against its rule.
+  /// - `name`: The field's name, with dashes.
+  /// - Returns: Whether there is such a field.
+  package mutating func set(_ name: String, text: String, field: String) throws(FieldError) -> Bool {
+    guard let row = Self.fields.first(where: { $0.optionName == name }) else { return false }
+    try row.parse(&self, text, field)
+    return true
   }
 
   /// Throws an error, because a record has no text form by default.

@@ -5,10 +5,10 @@ internal import ImageCodecs
 /// It is a class because an image can have any number of branches, and stages cannot be copied.
 final class Branch {
   let plan: Plan
-  private let stages: Pipeline.Stages
+  let stages: Pipeline.Stages
   /// Hides the regions of the result; `nil` without any.
   private let mask: RegionMask?
-  private let clock: StageClock
+  let clock: StageClock
   private let budget: ImageBudget
   private let allowance: WorkAllowance
   private let facts = FactsCollector()
@@ -71,7 +71,7 @@ final class Branch {
         isMasking = try mask.advance()
       }
       guard isMasking else { return }
-      try stages.push(Strip(format: mask.format, rows: mask.rows), output: output)
+      try stages.push(Strip(format: mask.layout.format, rows: mask.rows), output: output)
       if stages.isPaused { return }
       isMasking = false
     }
@@ -83,7 +83,7 @@ final class Branch {
   func endFrame(output: (RawSpan) -> Void) throws(PipelineError) {
     guard isInFrame else { return }
     if let mask, !stages.isDone {
-      mask.finish()
+      mask.isFinished = true
       try pushMasked(mask, output: output)
       if isMasking { return }
     }
@@ -94,9 +94,6 @@ final class Branch {
     isInFrame = false
     frameCount += 1
   }
-
-  /// Scales the time that the stages' meters have counted since the last call by `share`, 0 to 1.
-  func settle(_ share: Double) { clock.settle(share) }
 
   /// Whether the result needs nothing more of the image: all rows of its only frame have been processed, and the size of
   /// the image does not matter.
@@ -114,9 +111,6 @@ final class Branch {
     if isInFrame { return }
     try stages.finish(end, output: output)
   }
-
-  /// Ends the span of the encoder; must be called after its time was settled.
-  func finishSpan() { stages.finishSpan() }
 
   /// Returns the report of the rendition, without the queued time and the total time, which only the caller knows.
   func report(_ decode: borrowing DecodeStage) -> ProcessingReport {

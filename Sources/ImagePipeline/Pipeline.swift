@@ -133,7 +133,7 @@ package struct Pipeline: ~Copyable {
   private mutating func settle() {
     let share = hasThreads ? 1 : clock.share()
     decode.meter.settle(share)
-    for rendition in renditions { if case .working(let branch) = rendition { branch.settle(share) } }
+    for rendition in renditions { if case .working(let branch) = rendition { branch.clock.settle(share) } }
   }
 
   /// Consumes the next bytes of the image and emits the output that they complete, pausing when enough output is
@@ -309,7 +309,7 @@ package struct Pipeline: ~Copyable {
     try branch.finish(end) { output(index, $0) }
     settle()
     if branch.isPaused { return false }
-    branch.finishSpan()
+    branch.stages.finishSpan()
     renditions[index] = compared(branch.report(decode), remedy: branch.plan.sizeRemedy)
     workingCount -= 1
     return true

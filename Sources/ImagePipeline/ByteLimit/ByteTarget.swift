@@ -16,10 +16,12 @@ struct ByteTarget {
   private var limit: ByteLimit
   private let budget: ImageBudget
   private var first: EncoderOptions
-  private let image: BufferedImage?
+  /// The rows for later trials, if these need them.
+  let image: BufferedImage?
   /// The maximum size of the current trial in bytes.
   private var maxByteCount: UInt64
-  private var trial: CompressedBytes
+  /// The current trial as far as it is encoded.
+  private(set) var trial: CompressedBytes
   /// The similarity of the current trial, if it was measured.
   private var score: Double?
   private var best: Result?
@@ -38,15 +40,6 @@ struct ByteTarget {
     }
     trial = CompressedBytes(limit: limit.byteCount, budget: budget)
   }
-
-  /// The first trial as far as it is encoded.
-  var firstTrial: CompressedBytes { trial }
-
-  /// Buffers the rows of a strip for later trials, if these need them.
-  func hold(_ strip: borrowing Strip) { image?.append(strip) }
-
-  /// Collects the next bytes of the current trial.
-  func collect(_ bytes: RawSpan) throws(PipelineError) { try trial.append(bytes) }
 
   /// Returns the best result; must be called once the first trial is complete.
   /// - Parameters:

@@ -4,7 +4,7 @@ internal import ImageCodecs
 ///
 /// It is a class so that it can be part of a search, which is copied.
 final class FrameStore {
-  private var encoder: Encoder
+  var encoder: Encoder
   private let budget: ImageBudget
 
   /// Creates an empty store for the frames of an encoder with these options.
@@ -30,18 +30,6 @@ final class FrameStore {
     let decoder = UInt64(encoder.width * encoder.height * 4 + encoder.width * 64) + 1 << 20
     return try options(encoder).estimatedByteCount() + decoder
   }
-
-  /// Begins a frame.
-  func beginFrame(_ frame: ImageFrame) throws(CodecError) { try encoder.beginFrame(frame) }
-
-  /// Stores the next rows of the frame.
-  func write(_ strip: borrowing Strip) throws(CodecError) { try encoder.write(strip) }
-
-  /// Ends the frame.
-  func endFrame(_ allowance: WorkAllowance) throws(PipelineError) { try encoder.endFrame(allowance) }
-
-  /// Completes the store.
-  func finish(_ allowance: WorkAllowance) throws(PipelineError) { try encoder.finish(allowance) }
 
   /// Encodes frames of the complete store, and finishes their encoder.
   /// - `interval`: One of so many frames is encoded, and lasts as long as all of them.

@@ -19,9 +19,6 @@ package struct AcceptedFormats: Sendable, Hashable {
   /// The formats without a specification: those that all current browsers show, without the slow ones.
   static let standard = AcceptedFormats([.jpeg, .png, .webp])
 
-  /// The names of the formats in their order, separated by commas.
-  private var text: String { Self.all.filter(formats.contains).map(\.rawValue).joined(separator: ",") }
-
   /// Returns the formats that an element of a list stands for; `nil` for an unknown name without a slash.
   private static func formats(_ element: Substring) -> Set<ImageFormat>? {
     let parts = element.split(separator: ";").map { $0.filter { !$0.isWhitespace }.lowercased() }
@@ -37,7 +34,9 @@ package struct AcceptedFormats: Sendable, Hashable {
 }
 
 extension AcceptedFormats: FieldConvertible {
-  package var fieldValue: FieldValue { .word(text) }
+  package var fieldValue: FieldValue {
+    .word(Self.all.filter(formats.contains).map(\.rawValue).joined(separator: ","))
+  }
 
   package init(_ value: FieldValue, field: String) throws(FieldError) {
     guard case .word(let text) = value else { throw FieldError("\(field) must be \(Self.textForm)", field: field) }

@@ -191,30 +191,17 @@ extension Overlay: FieldRecord {
     _ name: String, _ value: String, of text: String, _ field: String
   ) throws(FieldError) {
     let path = "\(field) \"\(text)\": \(name)"
-    switch name {
-    case "opacity": opacity = try Double(text: value, field: path)
-    case "scale": scale = try Double(text: value, field: path)
-    case "width": width = try Int(text: value, field: path)
-    case "height": height = try Int(text: value, field: path)
-    case "gravity": gravity = try Gravity(text: value, field: path)
-    case "unit": unit = try Crop.Unit(text: value, field: path)
-    case "x": x = try Double(text: value, field: path)
-    case "y": y = try Double(text: value, field: path)
-    case "blend": blend = try OverlayBlend(text: value, field: path)
-    case "rotation": rotation = try Int(text: value, field: path)
-    case "tile": tile = try Bool(text: value, field: path)
-    default:
-      if self.text != nil || name == "text" {
-        var content = self.text ?? TextOverlay()
-        let isKnown = try content.set(name, value, path)
-        self.text = content
-        if isKnown { return }
-      }
-      let own = Self.fields.map(\.name).filter { !["image", "text"].contains($0) }
-      let names = own + (self.text == nil ? [] : TextOverlay.optionNames)
-      throw FieldError(
-        "\(path) is not a field of overlays; they have: \(names.joined(separator: ", "))"
-          + NearestName.question(name, in: names), field: field)
+    let own = Self.fields.map(\.optionName).filter { !["image", "text"].contains($0) }
+    if own.contains(name), try set(name, text: value, field: path) { return }
+    if self.text != nil || name == "text" {
+      var content = self.text ?? TextOverlay()
+      let isKnown = try content.set(name, text: value, field: path)
+      self.text = content
+      if isKnown { return }
     }
+    let names = own + (self.text == nil ? [] : TextOverlay.fields.map(\.optionName))
+    throw FieldError(
+      "\(path) is not a field of overlays; they have: \(names.joined(separator: ", "))"
+        + NearestName.question(name, in: names), field: field)
   }
 }

@@ -165,27 +165,4 @@ extension TextOverlay: FieldRecord {
     let digits = String(control.value, radix: 16, uppercase: true)
     return String(repeating: "0", count: 2 - digits.count) + digits
   }
-
-  /// The names of the fields on the command line.
-  static var optionNames: [String] { fields.map { $0.name.replacing("_", with: "-") } }
-
-  /// Sets a field from the command line.
-  /// - Returns: Whether there is such a field.
-  mutating func set(_ name: String, _ value: String, _ path: String) throws(FieldError) -> Bool {
-    switch name {
-    case "text": text = value
-    case "font": font = value
-    case "size": size = try Double(text: value, field: path)
-    case "relative-size": relativeSize = try Double(text: value, field: path)
-    case "color": color = try Color(text: value, field: path)
-    case "outline-width": outlineWidth = try Double(text: value, field: path)
-    case "outline-color": outlineColor = try Color(text: value, field: path)
-    case "box-color": boxColor = try Color(text: value, field: path)
-    case "box-padding": boxPadding = try Double(text: value, field: path)
-    case "max-width": maxWidth = try Double(text: value, field: path)
-    case "alignment": alignment = try TextStyle.Alignment(text: value, field: path)
-    default: return false
-    }
-    return true
-  }
 }

@@ -22,7 +22,6 @@ package struct Trim: Sendable, Hashable {
     self.isEqualVertically = isEqualVertically
   }
 
-  /// The default threshold.
   static let defaultThreshold = 10
 }
 

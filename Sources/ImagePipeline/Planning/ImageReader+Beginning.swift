@@ -1,3 +1,5 @@
+internal import ImageCodecs
+
 /// Files of which only the beginning is known.
 extension ImageReader {
   /// Returns whether the bytes are the beginning of a JPEG file, whose total length they do not contain.
@@ -11,7 +13,7 @@ extension ImageReader {
   ///   - bytes: The beginning of the file.
   /// - Returns: The error, which names the missing bytes if the format indicates them.
   package static func incomplete(_ error: PipelineError, _ bytes: RawSpan) -> PipelineError {
-    guard let missing = missingByteCount(bytes), missing > 0 else { return error }
+    guard let missing = HeaderExtent.missingByteCount(bytes), missing > 0 else { return error }
     var error = error
     error.neededByteCount = missing
     error.message += "; send at least \(missing) more bytes"

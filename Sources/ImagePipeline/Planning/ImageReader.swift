@@ -122,11 +122,6 @@ package struct ImageReader: ~Copyable {
     bytes.isEmpty ? nil : ImageFormat.sniff(bytes)?.rawValue
   }
 
-  /// Returns the minimum number of bytes that are still missing from a file's header.
-  /// - Parameter bytes: The beginning of the file.
-  /// - Returns: A number of bytes; `nil` if the format does not indicate it.
-  package static func missingByteCount(_ bytes: RawSpan) -> Int? { HeaderExtent.missingByteCount(bytes) }
-
   /// Returns the number of pixels to decode that the beginning of a file states; `nil` if it is not known.
   ///
   /// Nothing is verified: a decoder reads the header again, and rejects what is wrong with it.
@@ -150,12 +145,8 @@ package struct ImageReader: ~Copyable {
   /// As `frameCount(of:)`, for a file of which only parts are read; see `FrameCount.find`.
   package static func frameCount(_ read: (_ offset: Int, _ byteCount: Int) -> [UInt8]) -> Int? { FrameCount.find(read) }
 
-  /// The number of bytes that the reader has allocated from the image's budget.
-  package var bufferedByteCount: Int { budget.used }
-
   /// The header of the image; `nil` until it is complete.
   var header: ImageHeader?
-  /// The frames that the decoder returns.
   var selectedFrames = FrameSelection.first
 
   /// Bytes that the decoder must read before any later bytes.

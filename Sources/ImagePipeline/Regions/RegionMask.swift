@@ -6,7 +6,7 @@ internal import ImageKernels
 /// Rows are copied, because other renditions of the image show them. It stands before the list of stages, which may pause
 /// between any two of its strips.
 final class RegionMask {
-  private let layout: PixelLayout
+  let layout: PixelLayout
   private let planes: [PlaneMask]
   /// The rows of the current decoded strip that were not pushed to the planes.
   private var rest: [Strip.Rows] = []
@@ -14,7 +14,8 @@ final class RegionMask {
   /// The number of rows of each plane that were emitted, and that of those that the current strip ends with.
   private var emitted: [Int]
   private var ends: [Int]
-  private var isFinished = false
+  /// Whether no rows of the frame follow.
+  var isFinished = false
 
   /// Creates a mask and allocates its memory.
   /// - `layout`: The layout of decoded rows.
@@ -45,9 +46,6 @@ final class RegionMask {
     portionCount = (most + PlaneMask.portionRowCount - 1) / PlaneMask.portionRowCount
   }
 
-  /// Declares that no rows of the frame follow.
-  func finish() { isFinished = true }
-
   /// Makes the next rows available in which the regions are hidden, after those of the last call.
   /// - Returns: Whether there are any.
   /// - Throws: `limitExceeded` if the budget is exhausted.
@@ -63,9 +61,6 @@ final class RegionMask {
 
   /// The rows that `advance` made available.
   var rows: [Strip.Rows] { planes.indices.map { planes[$0].read(upTo: ends[$0]) } }
-
-  /// The format of the rows.
-  var format: PixelFormat { layout.format }
 
   /// Returns the numbers of rows, from the first one of each plane, that are ready and show the same part of the image.
   private var readyRowCounts: [Int] {

@@ -105,7 +105,7 @@ struct EncodeStage: ~Copyable {
   mutating func beginFrame(_ frame: ImageFrame) throws(PipelineError) {
     do throws(CodecError) {
       try encoder?.beginFrame(frame)
-      try frames?.store?.beginFrame(frame)
+      try frames?.store?.encoder.beginFrame(frame)
     } catch { throw PipelineError(error) }
   }
 
@@ -113,7 +113,7 @@ struct EncodeStage: ~Copyable {
   mutating func endFrame() throws(PipelineError) {
     guard let allowance = resources?.context.allowance else { return }
     try encoder?.endFrame(allowance)
-    try frames?.store?.endFrame(allowance)
+    try frames?.store?.encoder.endFrame(allowance)
   }
 
   /// Encodes rows and emits the bytes that they complete, a few rows at a time, so that little output accumulates.
@@ -149,16 +149,16 @@ struct EncodeStage: ~Copyable {
     guard case .search(let target) = destination, let limit = plan.byteLimit,
       limit.isSettled(received: receivedByteCount)
     else { return }
-    outputByteCount = target.firstTrial.byteCount
-    destination = .result(target.firstTrial, offset: 0)
+    outputByteCount = target.trial.byteCount
+    destination = .result(target.trial, offset: 0)
   }
 
   private mutating func push(portion: borrowing Strip) throws(PipelineError) {
     do throws(CodecError) {
       try encoder?.write(portion)
-      try frames?.store?.write(portion)
+      try frames?.store?.encoder.write(portion)
     } catch { throw PipelineError(error) }
-    if case .search(let target) = destination { target.hold(portion) }
+    if case .search(let target) = destination { target.image?.append(portion) }
   }
 
   /// Emits the bytes that are compressed so far: all of them, or until enough output is waiting if the encoder has
@@ -168,7 +168,7 @@ struct EncodeStage: ~Copyable {
     while let count = try readOutput(into: buffer), count > 0 {
       try buffer.withBytes(count) { (bytes) throws(PipelineError) in
         switch destination {
-        case .search(let target): return try target.collect(bytes)
+        case .search(let target): return try target.trial.append(bytes)
         case .result(let result, _): try result.append(bytes)
         case .undecided, .caller:
           output(bytes)

@@ -1,3 +1,5 @@
+internal import ImageCodecs
+
 /// Serves the requests for work on one image: reads its header, plans its results and produces their compressed bytes.
 ///
 /// All CPU work of an image runs here. A server belongs to one task at a time. It has no state left after an error.
@@ -102,7 +104,7 @@ package final class ImageServer {
       response.plan = PlannedImage(plan)
       break
     } while consumed < bytes.byteCount
-    (response.consumedByteCount, response.bufferedByteCount) = (consumed, reader.bufferedByteCount)
+    (response.consumedByteCount, response.bufferedByteCount) = (consumed, reader.budget.used)
     phase = .reading(reader)
   }
 
@@ -132,7 +134,7 @@ package final class ImageServer {
       if count < window.byteCount || progress != .needsInput || outputByteCount >= Self.sentByteCount { break }
     } while consumed < bytes.byteCount
     response.consumedByteCount += consumed
-    if !hasEnded { phase = .working(route) }
+    if isEnded.contains(false) { phase = .working(route) }
   }
 
   // MARK: State
@@ -156,9 +158,6 @@ package final class ImageServer {
       response.ends.append((index, outcome))
     }
   }
-
-  /// Whether the outcome of every rendition was part of a response.
-  private var hasEnded: Bool { isEnded.allSatisfy(\.self) }
 }
 
 extension PipelineError {
