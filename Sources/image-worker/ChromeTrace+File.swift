@@ -5,17 +5,11 @@ internal import SystemPackage
 internal import WorkerTelemetry
 
 /// The file of `--trace-out`.
-final class StageTrace: Sendable {
-  private let trace: ChromeTrace
-
-  private init(_ trace: ChromeTrace) {
-    self.trace = trace
-  }
-
+extension ChromeTrace {
   /// Runs `body` with a trace that goes to a file, and ends the file however `body` ends.
   ///
   /// - Throws: what `body` throws, else the first error of writing.
-  static func write(to path: FilePath, _ body: (StageTrace) async throws -> Void) async throws {
+  static func write(to path: FilePath, _ body: (ChromeTrace) async throws -> Void) async throws {
     let file: FileDescriptor
     do {
       file = try FileDescriptor.open(
@@ -26,7 +20,7 @@ final class StageTrace: Sendable {
       do { _ = try file.writeAll(text.utf8) } catch { failure.withLock { $0 = $0 ?? error } }
     }
     let outcome: Result<Void, any Error>
-    do { outcome = .success(try await body(StageTrace(trace))) } catch { outcome = .failure(error) }
+    do { outcome = .success(try await body(trace)) } catch { outcome = .failure(error) }
     trace.finish()
     try file.close()
     try outcome.get()
@@ -41,7 +35,7 @@ final class StageTrace: Sendable {
   func note(
     _ stage: String, of image: String, from began: ContinuousClock.Instant, to ended: ContinuousClock.Instant
   ) {
-    trace.record(stage, thread: Self.thread, from: began, to: ended, image: image)
+    record(stage, thread: Self.thread, from: began, to: ended, image: image)
   }
 
   /// A number that tells this thread from others.

@@ -17,9 +17,4 @@ enum FontDirectory {
     }
     return path
   }
-
-  /// Lets this process use the fonts; must be called before the first text is drawn.
-  static func use(_ path: String?) throws(SettingsError) {
-    if let path = try checked(path) { TextOverlay.addFonts(ofDirectory: path) }
-  }
 }

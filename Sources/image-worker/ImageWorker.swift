@@ -144,7 +144,7 @@ struct ImageWorker: AsyncParsableCommand {
 
   /// The versions of the worker and of its libraries, one a line.
   private static var versions: String {
-    (["image-worker \(WorkerVersion.current)"] + LinkedLibrary.all.map { "\($0.name) \($0.version)" })
+    (["image-worker \(WorkerVersion.current)"] + WorkerVersion.libraries.map { "\($0.name) \($0.version)" })
       .joined(separator: "\n")
   }
 }

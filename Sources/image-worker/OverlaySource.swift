@@ -11,7 +11,6 @@ struct OverlaySource {
   let path: FilePath
 
   static let option = "--overlays"
-  /// The maximum size of a file in bytes.
   private static let maxByteCount = 16 << 20
   /// The maximum size of all files in bytes, which are kept in memory.
   private static let maxTotalByteCount = 64 << 20

@@ -85,7 +85,7 @@ struct Process: AsyncParsableCommand {
       }
     }
     guard let traceOut = report.traceOut else { return try await process(requested, place, trace: nil) }
-    try await StageTrace.write(to: FilePath(traceOut)) { try await process(requested, place, trace: $0) }
+    try await ChromeTrace.write(to: FilePath(traceOut)) { try await process(requested, place, trace: $0) }
   }
 
   private func prepare(_ directory: FilePath) throws {
@@ -93,7 +93,7 @@ struct Process: AsyncParsableCommand {
     PartialFile.removeLeftovers(in: directory)
   }
 
-  private func process(_ requested: RequestedResults, _ place: ResultPlace, trace: StageTrace?) async throws {
+  private func process(_ requested: RequestedResults, _ place: ResultPlace, trace: ChromeTrace?) async throws {
     let files = images.inputs.map(ImageFile.init(argument:))
     let destinations = Destinations(images: files.filter { !$0.isStandardInput }.map(\.path))
     let report = RunReport(
@@ -113,7 +113,7 @@ struct Process: AsyncParsableCommand {
     if report.failedCount > 0 { throw ExitStatus.failure.code }
   }
 
-  private func outcomes(of local: LocalImage, _ image: BatchImage, _ trace: StageTrace?) async -> [ResultLine] {
+  private func outcomes(of local: LocalImage, _ image: BatchImage, _ trace: ChromeTrace?) async -> [ResultLine] {
     do {
       switch local.file.isStandardInput ? .file : FileSystem.kind(of: image.path) {
       case .other: throw BatchProblem.noRegularFile

@@ -10,7 +10,6 @@ internal import WorkerPlayground
 internal import WorkerService
 internal import WorkerTelemetry
 
-/// `image-worker serve`.
 struct Serve: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     abstract: "Serve imageworker.v1.ImageWorkerService, health and reflection over gRPC.",
@@ -119,7 +118,7 @@ struct Serve: AsyncParsableCommand {
     if let source = settings.overlays {
       reloaders.append(await Reloader { source.reload(environment.overlays, logger) })
     }
-    if settings.security.hasFiles {
+    if settings.security.isProtected {
       let security = worker.security
       reloaders.append(await Reloader(every: settings.security.reloadInterval) { security.reload() })
     }

@@ -47,7 +47,7 @@ struct Worker: Service {
     try settings.security.check(listenAddress)
     let presets = try settings.presets?.read() ?? PresetCatalog()
     security = try Security(settings.security, presets: presets, metrics: metrics, logger: logger)
-    try FontDirectory.use(settings.fonts)
+    if let fonts = settings.fonts { TextOverlay.addFonts(ofDirectory: fonts) }
     try FaceDetectorFile.load(settings.faceDetector)
     codecs = try settings.isolation.makePlace(settings)
     var environment = WorkerEnvironment(
@@ -93,7 +93,6 @@ struct Worker: Service {
     return meter
   }
 
-  /// A task of the worker.
   private struct Child {
     let name: String
     /// Whether the worker ends when the task does; otherwise the task is cancelled when the worker ends.
@@ -209,7 +208,7 @@ struct Worker: Service {
   /// Begins to tell what the worker holds and waits for.
   private func observe() {
     security.observe()
-    for library in LinkedLibrary.all {
+    for library in WorkerVersion.libraries {
       metrics.observe("imageworker.library_info", [.init("library", library.name), .init("version", library.version)]) {
         1
       }

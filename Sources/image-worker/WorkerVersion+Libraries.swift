@@ -1,17 +1,12 @@
 internal import ImageCodecs
 internal import ImagePipeline
 internal import WorkerService
+internal import WorkerTelemetry
 
-/// A library that this program is linked with, and its version.
-struct LinkedLibrary {
-  /// The name of the library, as in `libwebp`.
-  let name: String
-  /// Major, minor and patch number, as in `1.2.4`.
-  let version: String
-
-  /// The libraries that decode, encode and draw texts, and that of the sandbox.
-  static let all: [LinkedLibrary] =
-    CodecLibrary.all.map { LinkedLibrary(name: $0.name, version: $0.version) }
-    + TextOverlay.libraries.map { LinkedLibrary(name: $0.name, version: $0.version) }
-    + [HelperPool.libraryVersion].compactMap { $0.map { LinkedLibrary(name: "libseccomp", version: $0) } }
+extension WorkerVersion {
+  /// The libraries that decode, encode and draw texts, and that of the sandbox: names as in `libwebp`, and versions as in
+  /// `1.2.4`.
+  static let libraries: [(name: String, version: String)] =
+    CodecLibrary.all.map { ($0.name, $0.version) } + TextOverlay.libraries
+    + [HelperPool.libraryVersion].compactMap { $0.map { ("libseccomp", $0) } }
 }

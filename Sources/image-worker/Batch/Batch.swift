@@ -4,6 +4,7 @@ internal import ImagePipeline
 internal import ImageWorkerClient
 internal import SystemPackage
 internal import WorkerService
+internal import WorkerTelemetry
 
 /// `image-worker batch`.
 struct Batch: AsyncParsableCommand {
@@ -111,7 +112,7 @@ struct Batch: AsyncParsableCommand {
         imageCount: images.count, json: report.json, quiet: report.quiet, place: .directory(directory))
       report.noteSkippedLinks(skippedLinkCount)
       guard let traceOut = self.report.traceOut else { return try await process(images, output, report, trace: nil) }
-      try await StageTrace.write(to: FilePath(traceOut)) { try await process(images, output, report, trace: $0) }
+      try await ChromeTrace.write(to: FilePath(traceOut)) { try await process(images, output, report, trace: $0) }
     } catch let error as ImageWorkerError {
       FileSystem.printError("Error: \(remote.text(of: error))")
       throw ExitStatus.unavailable.code
@@ -132,7 +133,7 @@ struct Batch: AsyncParsableCommand {
   private var localJobs: Int { jobs ?? SystemInfo.coreCount }
 
   private func process(
-    _ images: [BatchImage], _ output: BatchOutput, _ report: RunReport, trace: StageTrace?
+    _ images: [BatchImage], _ output: BatchOutput, _ report: RunReport, trace: ChromeTrace?
   ) async throws {
     let stop = RunStop()
     var failures = BatchFailures(directory: output.directory)
@@ -156,7 +157,7 @@ struct Batch: AsyncParsableCommand {
 
   /// - `note`: gets the outcomes of each image that is processed, in one task.
   private func work(
-    _ images: [BatchImage], _ output: BatchOutput, _ report: RunReport, _ stop: RunStop, _ trace: StageTrace?,
+    _ images: [BatchImage], _ output: BatchOutput, _ report: RunReport, _ stop: RunStop, _ trace: ChromeTrace?,
     note: (BatchImage, [ResultLine]) throws -> Void
   ) async throws {
     var waiting: [BatchImage] = []

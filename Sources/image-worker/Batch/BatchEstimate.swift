@@ -125,7 +125,7 @@ struct BatchSample: Sendable {
   private func process(_ image: BatchImage) -> Outcome? {
     let requested = output.requested(of: image)
     let file = ImageFile(path: image.path).with(requested.auxiliary)
-    let request = ImageFile.Request.results(requested.results.map(\.configuration))
+    let request = ImageFile.Request.renditions(requested.results.map(\.configuration))
     var byteCount: UInt64 = 0
     guard let plan = try? file.plan(request),
       let outcomes = try? file.process(request, output: { byteCount += UInt64($1.byteCount) }),

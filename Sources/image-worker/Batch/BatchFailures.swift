@@ -15,7 +15,6 @@ struct BatchFailures {
     var error: String?
   }
 
-  /// The file.
   let path: FilePath
   private var lines: [String] = []
 

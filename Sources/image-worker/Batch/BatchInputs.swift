@@ -12,7 +12,6 @@ struct BatchInput: Sendable {
   var row: BatchManifest.Row?
 }
 
-/// One image of a batch.
 struct BatchImage: Sendable {
   var path: FilePath
   /// The result's folder below the output directory; empty for that directory itself.

@@ -126,7 +126,6 @@ struct ManifestError: Error, CustomStringConvertible {
   var description: String { "--manifest \(file):\(line): \(message)" }
 }
 
-/// A value of JSON.
 enum JSONValue: Codable, Sendable, Equatable {
   case null
   case flag(Bool)

@@ -24,7 +24,6 @@ struct BatchOutput: Sendable {
     fingerprint = requested.fingerprint
   }
 
-  /// What is requested of an image.
   func requested(of image: BatchImage) -> RequestedResults { image.requested ?? requested }
 
   /// The presets that workers are asked for by name and this program does not have.
@@ -55,7 +54,7 @@ struct BatchOutput: Sendable {
     let requested = requested(of: image)
     let results = requested.results
     let file = ImageFile(path: image.path).with(requested.auxiliary)
-    guard let plan = try? file.plan(.results(results.map(\.configuration))) else { return nil }
+    guard let plan = try? file.plan(.renditions(results.map(\.configuration))) else { return nil }
     var places: [FilePath] = []
     for (result, rendition) in zip(results, plan.renditions) {
       guard case .success(let plan) = rendition else { return nil }

@@ -2,6 +2,7 @@ internal import Admission
 internal import ImagePipeline
 internal import SystemPackage
 internal import WorkThreads
+internal import WorkerTelemetry
 
 /// Images side by side in this process: as many as there are threads, and as many as their memory has room for.
 struct BatchRun: Sendable {
@@ -9,10 +10,10 @@ struct BatchRun: Sendable {
   private let stop: RunStop
   private let jobs: Int
   private let memory: MemoryBudget
-  private let trace: StageTrace?
+  private let trace: ChromeTrace?
   private let executor: ImageExecutor
 
-  init(output: BatchOutput, stop: RunStop, jobs: Int, memory: MemoryBudget, trace: StageTrace?) {
+  init(output: BatchOutput, stop: RunStop, jobs: Int, memory: MemoryBudget, trace: ChromeTrace?) {
     self.output = output
     self.stop = stop
     self.jobs = jobs

@@ -14,14 +14,10 @@ struct FolderWalk {
   /// Calls `body` with every file below a folder, in a fixed order: its path, its folder below the first, and its kind.
   ///
   /// Hidden files are left out.
-  /// - Throws: `FileError` for a folder that cannot be read.
-  mutating func files(of folder: FilePath, _ body: (FilePath, FilePath, FileSystem.Kind) -> Void) throws {
-    try walk(folder, below: "", in: [], body)
-  }
-
   /// - `parents`: the canonical paths of the folders above, through which links may lead in a circle.
-  private mutating func walk(
-    _ directory: FilePath, below folder: FilePath, in parents: [FilePath],
+  /// - Throws: `FileError` for a folder that cannot be read.
+  mutating func files(
+    of directory: FilePath, below folder: FilePath = "", in parents: [FilePath] = [],
     _ body: (FilePath, FilePath, FileSystem.Kind) -> Void
   ) throws {
     let place = FileSystem.canonical(directory)
@@ -39,7 +35,7 @@ struct FolderWalk {
     for name in names where !name.hasPrefix(".") {
       let path = directory.appending(name)
       switch FileSystem.kind(of: path) {
-      case .directory: try walk(path, below: folder.appending(name), in: parents + [place], body)
+      case .directory: try files(of: path, below: folder.appending(name), in: parents + [place], body)
       case .missing where FileSystem.isLink(path): skippedLinkCount += 1
       case let kind: body(path, folder, kind)
       }

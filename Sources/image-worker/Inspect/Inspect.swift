@@ -36,10 +36,10 @@ struct Inspect: AsyncParsableCommand {
     let auxiliary = try OverlaySource.images(for: [configuration], directory: preset.overlays)
     do {
       let source = ImageFile(argument: file).with(auxiliary)
-      image = try source.plan(.results([configuration]), inspects: true)
+      image = try source.plan(.renditions([configuration]), inspects: true)
       gainMap = try source.listedGainMap()
       if configuration.facts ?? false {
-        facts = try source.process(.results([configuration.forFactsAlone])) { _, _ in }.first?.get().facts
+        facts = try source.process(.renditions([configuration.forFactsAlone])) { _, _ in }.first?.get().facts
       }
     } catch let error as Errno {
       throw FileError(nil, file, "cannot be read", "\(error)")
@@ -48,6 +48,6 @@ struct Inspect: AsyncParsableCommand {
       file: file, try image.renditions[0].get(), workingSetByteCount: image.workingSetByteCount)
     if let gainMap { inspection.info.note(gainMap) }
     inspection.facts = facts.map { FactsLine($0) }
-    print(json ? try inspection.json : ReadableText.printable(inspection.card))
+    print(json ? try JSONText.line(inspection) : ReadableText.printable(inspection.card))
   }
 }

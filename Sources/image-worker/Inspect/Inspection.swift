@@ -41,7 +41,6 @@ struct Inspection: Sendable, Encodable {
     var playCount: Int?
     /// `srgb`, `display_p3`, `hdr` or `other`.
     var gamut: String
-    /// The gain map of the image, if it has one.
     var gainMap: GainMap?
 
     init(_ info: ImageInfo) {
@@ -110,10 +109,5 @@ struct Inspection: Sendable, Encodable {
     return (rows + looks + warnings.map { ("warning", $0) }).map { name, value in
       "\(ReadableText.padded(name, width))  \(value)"
     }.joined(separator: "\n")
-  }
-
-  /// One line.
-  var json: String {
-    get throws { try JSONText.line(self) }
   }
 }

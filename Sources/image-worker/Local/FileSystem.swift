@@ -175,7 +175,6 @@ enum FileSystem {
 }
 
 extension FileDescriptor {
-  /// Writes all of the bytes.
   func writeAll(_ bytes: RawSpan) throws { try bytes.withUnsafeBytes { _ = try writeAll($0) } }
 }
 

@@ -3,15 +3,7 @@ internal import SystemPackage
 
 /// An image that is read from a file through a window, never whole.
 struct ImageFile: Sendable {
-  /// What is made of it.
-  enum Request: Sendable {
-    /// A result for each configuration, from one decode.
-    case results([ProcessingConfiguration])
-    /// A small image that shows what the configuration's result will.
-    case preview(of: ProcessingConfiguration)
-  }
-
-  /// The outcome of one result.
+  typealias Request = WorkRequest.Planning.Results
   typealias Outcome = Result<ProcessingReport, PipelineError>
 
   private static let windowByteCount = 256 * 1024
@@ -105,8 +97,8 @@ struct ImageFile: Sendable {
     _ request: Request, _ server: ImageServer, _ window: inout Window, inspects: Bool = false
   ) throws -> ImagePlan {
     let planning = WorkRequest.Planning(
-      results: request.results, lateOrientation: window.lateOrientation,
-      countedFrames: inspects || request.results.countsFromEnd ? window.countFrames() : nil,
+      results: request, lateOrientation: window.lateOrientation,
+      countedFrames: inspects || request.countsFromEnd ? window.countFrames() : nil,
       reportsGainMap: inspects)
     while true {
       _ = try serve(.readHeader(planning), server, &window) { _, _ in }
@@ -174,16 +166,9 @@ extension ImageFile.Request {
   /// Returns the request without the fields for which the image is decoded before it is planned.
   fileprivate func withoutAnalysis() throws(PipelineError) -> ImageFile.Request {
     switch self {
-    case .results(let configurations):
-      .results(try configurations.map { (each) throws(PipelineError) in try each.withoutAnalysis() })
-    case .preview(let configuration): .preview(of: try configuration.withoutAnalysis())
-    }
-  }
-
-  fileprivate var results: WorkRequest.Planning.Results {
-    switch self {
-    case .results(let configurations): .renditions(configurations)
-    case .preview(let configuration): .preview(configuration, maxSide: ImageReader.maxPreviewSide)
+    case .renditions(let configurations):
+      .renditions(try configurations.map { (each) throws(PipelineError) in try each.withoutAnalysis() })
+    case .preview(let configuration, let maxSide): .preview(try configuration.withoutAnalysis(), maxSide: maxSide)
     }
   }
 }

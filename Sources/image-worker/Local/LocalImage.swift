@@ -1,5 +1,6 @@
 internal import ImagePipeline
 internal import SystemPackage
+internal import WorkerTelemetry
 
 /// One image of a local command: from its file to the files of its results.
 struct LocalImage: Sendable {
@@ -33,12 +34,12 @@ struct LocalImage: Sendable {
   /// - Returns: each result in the order of the request, a preview first.
   /// - Throws: an error of the whole image.
   func run<Room: ~Copyable>(
-    cancellation: Cancellation, trace: StageTrace?, admit: (UInt64) async throws -> Room
+    cancellation: Cancellation, trace: ChromeTrace?, admit: (UInt64) async throws -> Room
   ) async throws -> [Written] {
     let results = requested.results
     let file = file.with(requested.auxiliary)
-    let plan = try file.plan(.results(results.map(\.configuration)))
-    let previewPlan = requested.hasPreview ? (try? file.plan(.preview(of: results[0].configuration))) : nil
+    let plan = try file.plan(.renditions(results.map(\.configuration)))
+    let previewPlan = requested.hasPreview ? (try? file.plan(preview)) : nil
     let places = zip(results, plan.renditions).map { result, plan in
       Result { try claim(result.suffix, try plan.get()) }
     }
@@ -54,14 +55,14 @@ struct LocalImage: Sendable {
     let room = try await admit(max(plan.workingSetByteCount, previewPlan?.workingSetByteCount ?? 0))
     let began = ContinuousClock.now
     let tracing = TraceTarget(observer: trace?.observer(image: file.path.string))
-    let preview = previewPlan.map { writePreview($0, cancellation, tracing) }
+    let madePreview = previewPlan.map { writePreview($0, cancellation, tracing) }
     let made = try write(
-      .results(missing.map { results[$0].configuration }), ids: missing.map { results[$0].id },
+      .renditions(missing.map { results[$0].configuration }), ids: missing.map { results[$0].id },
       to: try missing.map { try places[$0].get() }, cancellation, tracing)
     for (index, result) in zip(missing, made) { written[index] = result }
     trace?.note("image", of: file.path.string, from: began, to: .now)
     _ = consume room
-    return (preview.map { [$0] } ?? []) + written
+    return (madePreview.map { [$0] } ?? []) + written
   }
 
   /// The path of a result, which is set aside for it.
@@ -88,12 +89,16 @@ struct LocalImage: Sendable {
     return path
   }
 
+  /// The request for a preview of the first result.
+  private var preview: ImageFile.Request {
+    .preview(requested.results[0].configuration, maxSide: ImageReader.maxPreviewSide)
+  }
+
   /// A preview that fails does not keep the result from being made.
   private func writePreview(_ plan: ImagePlan, _ cancellation: Cancellation, _ tracing: TraceTarget) -> Written {
     do {
       let place = try claim(RequestedResults.previewSuffix, try plan.renditions[0].get())
-      let request = ImageFile.Request.preview(of: requested.results[0].configuration)
-      return try write(request, ids: ["preview"], to: [place], cancellation, tracing)[0]
+      return try write(preview, ids: ["preview"], to: [place], cancellation, tracing)[0]
     } catch { return Written(id: "preview", destination: nil, outcome: .failed(error)) }
   }
 

@@ -1,6 +1,5 @@
 /// The summary at the end of a run.
 struct RunSummary: Sendable, Encodable {
-  /// The number of images of the run.
   let total: Int
   /// The number of images that have ended; less than ``total`` if the run was interrupted.
   let images: Int

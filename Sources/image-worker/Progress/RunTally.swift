@@ -1,6 +1,5 @@
 /// The progress of a run over many images.
 struct RunTally: Sendable, Equatable {
-  /// The number of images of the run.
   let total: Int
   /// Bytes of the images with results.
   private(set) var inputBytes: UInt64 = 0
@@ -9,7 +8,6 @@ struct RunTally: Sendable, Equatable {
 
   init(total: Int) { self.total = total }
 
-  /// The number of images with a status.
   subscript(_ status: ResultLine.Status) -> Int { counts[status] ?? 0 }
 
   /// The number of images that have ended, in whatever way.

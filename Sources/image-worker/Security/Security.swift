@@ -17,7 +17,8 @@ final class Security: Sendable {
   let authenticator: Authenticator?
   /// The accounts of callers; `nil` if callers have no identities.
   let callers: CallerAccounts?
-  private let seen: Seen
+  private let seenMaterial: Seen<TLSMaterial>
+  private let seenIdentities: Seen<String>
 
   /// Reads the files.
   ///
@@ -46,7 +47,7 @@ final class Security: Sendable {
     authenticator =
       file != nil || contexts?.requiresClientCertificates == true
       ? Authenticator(file.map { IdentityTable($0.identities) }, metrics: metrics) : nil
-    seen = Seen(material: material, identities: text)
+    (seenMaterial, seenIdentities) = (Seen(material), Seen(text))
   }
 
   private static func contexts(
@@ -91,10 +92,10 @@ final class Security: Sendable {
     guard let tls = settings.tls, let contexts else { return }
     let material: TLSMaterial
     do throws(SettingsError) { material = try tls.read() } catch {
-      guard seen.isNew(failure: error.description, ofTLS: true) else { return }
+      guard seenMaterial.isNew(failure: error.description) else { return }
       throw error
     }
-    guard seen.isNew(material) else { return }
+    guard seenMaterial.isNew(material) else { return }
     try tls.naming { () throws(TLSMaterialError) in
       try contexts.replace(with: material)
       try metricsContexts?.replace(with: material)
@@ -106,10 +107,10 @@ final class Security: Sendable {
     guard let path = settings.identities, let callers, let authenticator else { return }
     let text: String
     do throws(SettingsError) { text = try FileSystem.text(of: path, option: "--identities") } catch {
-      guard seen.isNew(failure: error.description, ofTLS: false) else { return }
+      guard seenIdentities.isNew(failure: error.description) else { return }
       throw error
     }
-    guard seen.isNew(identities: text) else { return }
+    guard seenIdentities.isNew(text) else { return }
     // Presets are not checked: their file may be about to be read again, too.
     let file = try Self.identities(text, settings, presetNames: nil)
     // In this order, so that nobody is admitted whose policy is not known yet.
@@ -131,44 +132,26 @@ final class Security: Sendable {
   }
 }
 
-/// The contents that files had when they were last read, so that each change is tried, and logged, once.
+/// The content that a file, or files that belong together, had when they were last read, so that each change is tried, and
+/// logged, once.
 ///
 /// Contents are compared instead of times, because files that are replaced together are seen in any state between.
-final class Seen: Sendable {
-  private struct State {
-    var material: TLSMaterial?
-    var identities: String?
-    var tlsFailure = ""
-    var identitiesFailure = ""
-  }
+private final class Seen<Content: Equatable & Sendable>: Sendable {
+  private let state: Mutex<(content: Content?, failure: String)>
 
-  private let state: Mutex<State>
+  init(_ content: Content?) { state = Mutex((content, "")) }
 
-  init(material: TLSMaterial?, identities: String?) {
-    state = Mutex(State(material: material, identities: identities))
-  }
-
-  func isNew(_ material: TLSMaterial) -> Bool {
+  func isNew(_ content: Content) -> Bool {
     state.withLock { state in
-      state.tlsFailure = ""
-      defer { state.material = material }
-      return state.material != material
+      defer { state = (content, "") }
+      return state.content != content
     }
   }
 
-  func isNew(identities: String) -> Bool {
+  func isNew(failure: String) -> Bool {
     state.withLock { state in
-      state.identitiesFailure = ""
-      defer { state.identities = identities }
-      return state.identities != identities
-    }
-  }
-
-  func isNew(failure: String, ofTLS: Bool) -> Bool {
-    state.withLock { state in
-      let path: WritableKeyPath<State, String> = ofTLS ? \.tlsFailure : \.identitiesFailure
-      defer { state[keyPath: path] = failure }
-      return state[keyPath: path] != failure
+      defer { state.failure = failure }
+      return state.failure != failure
     }
   }
 }

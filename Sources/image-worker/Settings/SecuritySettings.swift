@@ -71,11 +71,8 @@ struct SecuritySettings {
   /// Whether the worker may listen on an address that other machines can reach.
   var allowsOtherMachines: Bool { isProtected || isInsecureAllowed }
 
-  /// Whether a call needs more than a connection.
-  private var isProtected: Bool { tls != nil || identities != nil }
-
-  /// Whether there are files that can change.
-  var hasFiles: Bool { isProtected }
+  /// Whether a call needs more than a connection, and there are files that can change.
+  var isProtected: Bool { tls != nil || identities != nil }
 
   /// The protection of the listener, for the log.
   var summary: String {
