@@ -15,11 +15,11 @@ package struct FinishedSpan: Sendable {
   /// End time in nanoseconds since 1970, not before `start`.
   package var end: UInt64
   /// The attributes of the span.
-  package var attributes: SpanAttributes
+  package var attributes: SpanAttributes = [:]
   /// The events of the span, in order.
-  package var events: [SpanEvent]
+  package var events: [SpanEvent] = []
   /// The links to other spans.
-  package var links: [SpanLink]
+  package var links: [SpanLink] = []
   /// The status; `nil` if none was set.
   package var status: SpanStatus?
   /// Number of attributes dropped because of the limit per span.

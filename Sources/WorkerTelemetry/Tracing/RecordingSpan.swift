@@ -5,34 +5,14 @@ package import Tracing
 ///
 /// A span that is not sampled only has a context to propagate.
 package final class RecordingSpan: Span {
-  /// The properties of a span at its start.
-  struct Start: Sendable {
-    var parent: SpanContext?
-    var kind: SpanKind
-    /// Start time in nanoseconds since 1970.
-    var time: UInt64
-    var sink: @Sendable (FinishedSpan) -> Void
-  }
-
-  private struct State {
-    var name: String
-    var isRecording: Bool
-    var attributes: SpanAttributes = [:]
-    var events: [SpanEvent] = []
-    var links: [SpanLink] = []
-    var status: SpanStatus?
-    var droppedAttributeCount = 0
-    var droppedEventCount = 0
-    var droppedLinkCount = 0
-  }
-
   /// Maximum number of attributes, of events and of links per span: the OpenTelemetry specification's default.
   private static let maxCount = 128
 
   private let outerContext: ServiceContext
   private let ownContext: SpanContext?
-  private let start: Start?
-  private let state: Mutex<State>
+  private let sink: @Sendable (FinishedSpan) -> Void
+  /// The name, and what is recorded; `nil` if the span is not sampled, and once it has ended.
+  private let state: Mutex<(name: String, span: FinishedSpan?)>
 
   /// Creates a span.
   ///
@@ -40,12 +20,16 @@ package final class RecordingSpan: Span {
   ///   - name: The initial operation name.
   ///   - context: The context that the span was started in.
   ///   - own: The identifiers of the span; `nil` if `context` is propagated unchanged.
-  ///   - start: The start properties; `nil` if the span is not sampled.
-  init(name: String, in context: ServiceContext, own: SpanContext? = nil, recording start: Start? = nil) {
+  ///   - span: The properties at the start; `nil` if the span is not sampled.
+  ///   - sink: Receives the span when it has ended.
+  init(
+    name: String, in context: ServiceContext, own: SpanContext? = nil, recording span: FinishedSpan? = nil,
+    sink: @escaping @Sendable (FinishedSpan) -> Void = { _ in }
+  ) {
     outerContext = context
     ownContext = own
-    self.start = start
-    state = Mutex(State(name: name, isRecording: start != nil))
+    self.sink = sink
+    state = Mutex((name, span))
   }
 
   /// The context for work inside the span.
@@ -59,7 +43,7 @@ package final class RecordingSpan: Span {
   }
 
   /// Whether the span is sampled and has not ended.
-  package var isRecording: Bool { state.withLock { $0.isRecording } }
+  package var isRecording: Bool { state.withLock { $0.span != nil } }
 
   /// The name of the span; it can be changed until the span ends.
   package var operationName: String {
@@ -69,14 +53,14 @@ package final class RecordingSpan: Span {
 
   /// The attributes; a new set of more than `maxCount` is discarded, and its additions are counted as dropped.
   package var attributes: SpanAttributes {
-    get { state.withLock { $0.attributes } }
+    get { state.withLock { $0.span?.attributes ?? [:] } }
     set {
-      record { state in
-        guard newValue.count > Self.maxCount else {
-          state.attributes = newValue
-          return
+      record { span in
+        if newValue.count > Self.maxCount {
+          span.droppedAttributeCount += newValue.count - span.attributes.count
+        } else {
+          span.attributes = newValue
         }
-        state.droppedAttributeCount += newValue.count - state.attributes.count
       }
     }
   }
@@ -87,12 +71,8 @@ package final class RecordingSpan: Span {
   }
 
   package func addEvent(_ event: SpanEvent) {
-    record { state in
-      guard state.events.count < Self.maxCount else {
-        state.droppedEventCount += 1
-        return
-      }
-      state.events.append(event)
+    record { span in
+      if span.events.count < Self.maxCount { span.events.append(event) } else { span.droppedEventCount += 1 }
     }
   }
 
@@ -107,37 +87,29 @@ package final class RecordingSpan: Span {
   }
 
   package func addLink(_ link: SpanLink) {
-    record { state in
-      guard state.links.count < Self.maxCount else {
-        state.droppedLinkCount += 1
-        return
-      }
-      state.links.append(link)
+    record { span in
+      if span.links.count < Self.maxCount { span.links.append(link) } else { span.droppedLinkCount += 1 }
     }
   }
 
   /// Ends the span and passes it to the sink; later calls have no effect.
   package func end<Instant: TracerInstant>(at instant: @autoclosure () -> Instant) {
-    guard let start, let ownContext, let last = takeState() else { return }
-    start.sink(
-      FinishedSpan(
-        name: last.name, context: ownContext, parent: start.parent, kind: start.kind, start: start.time,
-        // The system clock may have been set back in the meantime.
-        end: max(start.time, instant().nanosecondsSinceEpoch), attributes: last.attributes, events: last.events,
-        links: last.links, status: last.status, droppedAttributeCount: last.droppedAttributeCount,
-        droppedEventCount: last.droppedEventCount, droppedLinkCount: last.droppedLinkCount))
+    guard
+      var span = state.withLock({ state in
+        state.span?.name = state.name
+        return state.span.take()
+      })
+    else { return }
+    // The system clock may have been set back in the meantime.
+    span.end = max(span.start, instant().nanosecondsSinceEpoch)
+    sink(span)
   }
 
-  /// Returns the recorded state once and keeps only the name.
-  private func takeState() -> State? {
+  private func record(_ change: (inout FinishedSpan) -> Void) {
     state.withLock { state in
-      guard state.isRecording else { return nil }
-      defer { state = State(name: state.name, isRecording: false) }
-      return state
+      guard var span = state.span.take() else { return }
+      change(&span)
+      state.span = span
     }
-  }
-
-  private func record(_ change: (inout State) -> Void) {
-    state.withLock { if $0.isRecording { change(&$0) } }
   }
 }

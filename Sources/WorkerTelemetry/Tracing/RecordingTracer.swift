@@ -49,10 +49,11 @@ package struct RecordingTracer: Tracer {
     if isSampled { flags.insert(.sampled) } else { flags.remove(.sampled) }
     let own = SpanContext(traceID: traceID, spanID: .random(), flags: flags, state: parent?.state ?? TraceState())
     guard isSampled else { return RecordingSpan(name: operationName, in: context, own: own) }
+    let start = instant().nanosecondsSinceEpoch
     return RecordingSpan(
       name: operationName, in: context, own: own,
-      recording: RecordingSpan.Start(
-        parent: parent, kind: kind, time: instant().nanosecondsSinceEpoch, sink: sink))
+      recording: FinishedSpan(
+        name: operationName, context: own, parent: parent, kind: kind, start: start, end: start), sink: sink)
   }
 
   /// Does nothing; the owner of the sink flushes what is on its way to the collector.
