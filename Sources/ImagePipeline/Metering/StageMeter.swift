@@ -100,15 +100,17 @@ package typealias WorkObserver =
 
 /// The destination of an image's spans: the tracer, and the context that contains their parent span.
 package struct TraceTarget: Sendable {
-  let tracer: any Tracer
-  let context: ServiceContext
+  /// The tracer.
+  package let tracer: any Tracer
+  /// The context of the parent span.
+  package let context: ServiceContext
   let observer: WorkObserver?
   /// The name of the rendition that a stage works for.
   ///
   /// It is `nil` for stages that all renditions share, and for an image with one result.
   var renditionID: String?
   /// Whether the stages produce a preview instead of the result.
-  let isPreview: Bool
+  package let isPreview: Bool
 
   /// Creates a trace target.
   /// - Parameters:

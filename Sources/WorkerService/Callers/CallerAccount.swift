@@ -77,7 +77,6 @@ final class CallerAccount: Sendable {
     }
   }
 
-  /// Whether the caller may use a preset.
   func mayUse(preset name: String) -> Bool {
     state.withLock { state in
       guard let policy = state.policy else { return false }

@@ -69,8 +69,7 @@ package struct ImageWorkerService: Imageworker_V1_ImageWorkerService.SimpleServi
       let plan = try await inspect(request.image, planned, auxiliary, caller, cancellation)
       let facts =
         planned.facts ?? false
-        ? try await InspectedFacts(environment: environment, caller: caller, cancellation: cancellation)
-          .facts(request.image, configuration: planned) : nil
+        ? try await environment.facts(of: request.image, planned, caller, cancellation) : nil
       return try Imageworker_V1_InspectImageResponse(plan, facts: facts)
     }
   }
@@ -84,8 +83,7 @@ package struct ImageWorkerService: Imageworker_V1_ImageWorkerService.SimpleServi
     image?.use(byteCount: bytes.count + auxiliary.receivedByteCount)
     defer { environment.threadQueue.offerExpress() }
     return try await withTaskExecutorPreference(environment.expressExecutor) {
-      try await Inspection(environment: environment, caller: caller, cancellation: cancellation)
-        .plan(bytes, configuration: configuration, auxiliary: auxiliary)
+      try await environment.inspect(bytes, configuration, auxiliary, caller, cancellation)
     }
   }
 

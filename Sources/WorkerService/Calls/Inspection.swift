@@ -2,23 +2,18 @@ internal import Admission
 internal import FoundationEssentials
 internal import ImagePipeline
 
-/// Plans an image from its first bytes, without decoding any of it.
-struct Inspection {
-  let environment: WorkerEnvironment
-  let caller: ImageCaller
-  let cancellation: Cancellation
-
-  /// Plans the result of an image.
+extension WorkerEnvironment {
+  /// Plans the result of an image from its first bytes, without decoding any of it.
   ///
   /// - `bytes`: the image, or a prefix of it that contains the header.
   /// - `auxiliary`: the images that overlays name.
   /// - Throws: `truncatedImage` with `neededByteCount` if the header is incomplete, and the errors of planning.
-  func plan(
-    _ bytes: Data, configuration: ProcessingConfiguration, auxiliary: AuxiliaryImages = AuxiliaryImages()
+  func inspect(
+    _ bytes: Data, _ configuration: ProcessingConfiguration, _ auxiliary: AuxiliaryImages, _ caller: ImageCaller,
+    _ cancellation: Cancellation
   ) async throws(PipelineError) -> PlannedImage {
     let configuration = try configuration.withoutAnalysis()
-    let channel = environment.makeChannel(for: caller, cancellation, auxiliary, isPreview: false)
-    let work = ImageWork(channel, memory: environment.memory)
+    let work = ImageWork(makeChannel(for: caller, cancellation, auxiliary, isPreview: false), memory: memory)
     try await work.channel.prepare()
     let results = WorkRequest.Planning.Results.renditions([configuration])
     let planning = WorkRequest.Planning(
@@ -45,5 +40,41 @@ struct Inspection {
       plan.renditions[0] = .success(result)
     }
     return plan
+  }
+
+  /// Returns the facts of an image that is only inspected: those of a small result, which is discarded.
+  /// - Parameters:
+  ///   - bytes: The whole file.
+  ///   - configuration: The configuration whose crop, rotation and flips apply.
+  ///   - caller: The client that the image belongs to.
+  ///   - cancellation: Ends the work.
+  /// - Returns: The facts.
+  /// - Throws: The errors of processing the image.
+  func facts(
+    of bytes: Data, _ configuration: ProcessingConfiguration, _ caller: ImageCaller, _ cancellation: Cancellation
+  ) async throws -> ImageFacts? {
+    let sink = FactsSink()
+    var caller = caller
+    caller.isPromised = memory.receivesMessages
+    let job = ImageJob(
+      [Rendition(index: nil, id: "", configuration: configuration.forFactsAlone)],
+      from: WholeImage(bytes, isCharged: memory.receivesMessages), to: sink,
+      admission: QueuedAdmission(memory: memory, cancellation: cancellation), environment: self,
+      cancellation: cancellation, caller: caller)
+    try await job.run()
+    return sink.facts
+  }
+}
+
+/// Keeps the facts of a result, and nothing else of it.
+private final class FactsSink: ResultSink {
+  private(set) var facts: ImageFacts?
+
+  func send(_ part: ResultPart) async throws {
+    switch part.content {
+    case .report(let report): facts = report.processing.facts
+    case .header, .chunk: break
+    case .failure(let error): throw error
+    }
   }
 }

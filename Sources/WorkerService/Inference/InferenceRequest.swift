@@ -2,7 +2,6 @@ internal import FoundationEssentials
 
 /// The content of a call of `ModelInfer`, apart from its model.
 struct InferenceRequest: Sendable {
-  /// The maximum number of images of a call.
   static let maxImageCount = 1024
   /// The maximum size of the id of a call in bytes.
   static let maxIDByteCount = 1024
@@ -15,7 +14,6 @@ struct InferenceRequest: Sendable {
   let reportsErrors: Bool
 }
 
-/// The error of one of the images of a call.
 struct IndexedImageError: Error {
   /// The index of the image in the call.
   let index: Int

@@ -23,17 +23,19 @@ final class HelperChannel: WorkChannel {
 
   /// - `caller`: the caller or connection that the image belongs to.
   /// - `auxiliary`: the images that overlays name.
+  /// - `recordsSpans`: whether the tracer records the spans; if not, the helper does not either.
   /// - `waited`: receives the time that the image waits for a helper.
   init(
     _ pool: HelperPool, caller: String, limits: ImageLimits, memory: MemoryBudget, cancellation: Cancellation,
-    tracing: HelperSession.Target, auxiliary: AuxiliaryImages = AuxiliaryImages(), waited: @escaping WaitObserver
+    tracing: TraceTarget, recordsSpans: Bool = true, auxiliary: AuxiliaryImages = AuxiliaryImages(),
+    waited: @escaping WaitObserver
   ) {
     self.auxiliary = auxiliary
     session = HelperSession(pool, caller: caller, limits: limits, cancellation: cancellation, tracing: tracing)
     self.limits = limits
     self.waited = waited
-    recordsSpans = tracing.isRecorded
-    dialogue = HelperDialogue(limits: limits, recordsSpans: tracing.isRecorded)
+    self.recordsSpans = recordsSpans
+    dialogue = HelperDialogue(limits: limits, recordsSpans: recordsSpans)
     charge = ProcessCharge(budget: memory)
   }
 

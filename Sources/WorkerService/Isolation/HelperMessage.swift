@@ -42,7 +42,6 @@ enum HelperRequest {
   case abandon
 }
 
-/// A response of a helper.
 struct HelperResponse {
   /// Compressed bytes in the output, one after the other.
   struct Segment: Equatable {

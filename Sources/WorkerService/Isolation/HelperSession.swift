@@ -6,20 +6,11 @@ internal import WorkerIsolation
 ///
 /// It belongs to one thread at a time, which blocks while the helper works.
 final class HelperSession {
-  /// The destination of the image's spans.
-  struct Target {
-    let tracer: any Tracer
-    let context: ServiceContext
-    let isPreview: Bool
-    /// Whether the tracer records the spans; if not, the helper does not either.
-    var isRecorded = true
-  }
-
   private let pool: HelperPool
   private let caller: String
   private let limits: ImageLimits
   private let cancellation: Cancellation
-  private let tracing: Target
+  private let tracing: TraceTarget
   private var lease: HelperPool.Lease?
   private var number: UInt32 = 0
   private var handlerID: UInt64?
@@ -31,7 +22,7 @@ final class HelperSession {
   private var input: CrashFile?
 
   init(
-    _ pool: HelperPool, caller: String, limits: ImageLimits, cancellation: Cancellation, tracing: Target
+    _ pool: HelperPool, caller: String, limits: ImageLimits, cancellation: Cancellation, tracing: TraceTarget
   ) {
     self.pool = pool
     self.caller = caller

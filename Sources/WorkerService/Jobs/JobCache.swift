@@ -5,7 +5,6 @@ internal import Synchronization
 
 /// The cache access of one job: looks up results and stores those that the job produces.
 final class JobCache {
-  /// A cached result.
   struct Kept {
     let rendition: Rendition
     let result: CachedResult

@@ -48,7 +48,6 @@ struct Rendition: Sendable {
   }
 }
 
-/// An error of one rendition of a request.
 struct RenditionError: Error {
   /// The index of the rendition in the request.
   let index: Int

@@ -47,15 +47,12 @@ extension WorkerEnvironment {
   func makeChannel(
     for caller: ImageCaller, _ cancellation: Cancellation, _ auxiliary: AuxiliaryImages, isPreview: Bool
   ) -> any WorkChannel {
+    let tracing = TraceTarget(tracer: tracer, isPreview: isPreview)
     guard let helpers else {
-      let tracing = TraceTarget(tracer: tracer, isPreview: isPreview)
       return ImageServer(limits: limits.image, cancellation: cancellation, tracing: tracing, auxiliary: auxiliary)
     }
-    let context = ServiceContext.current ?? .topLevel
-    let target = HelperSession.Target(
-      tracer: tracer, context: context, isPreview: isPreview, isRecorded: isTraced(context))
     return HelperChannel(
       helpers, caller: caller.connection, limits: limits.image, memory: memory, cancellation: cancellation,
-      tracing: target, auxiliary: auxiliary, waited: metrics.waited)
+      tracing: tracing, recordsSpans: isTraced(tracing.context), auxiliary: auxiliary, waited: metrics.waited)
   }
 }

@@ -48,7 +48,7 @@ enum Isolated {
     in pool: HelperPool, _ cancellation: Cancellation = Cancellation(),
     memory: MemoryBudget = MemoryBudget(limit: 1 << 30, maxWaiting: 1), tracer: InMemoryTracer = InMemoryTracer()
   ) async throws -> ImageWork {
-    let tracing = HelperSession.Target(tracer: tracer, context: .topLevel, isPreview: false)
+    let tracing = TraceTarget(tracer: tracer, context: .topLevel)
     let channel = HelperChannel(
       pool, caller: "", limits: ImageLimits(), memory: memory, cancellation: cancellation, tracing: tracing,
       waited: { _, _ in })
