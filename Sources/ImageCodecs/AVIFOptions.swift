@@ -31,7 +31,7 @@ extension AVIFOptions: FieldRecord {
       "effort", \.effort, .range(0...9), option: "avif-effort", takes: "effort",
       help: "AVIF: Set the effort, from 0 (fastest) to 9 (smallest). Default: 1."),
     Field(
-      "bit_depth", \.bitDepth, .function("8 or 10", BitDepth.checkAVIF), option: "avif-bit-depth", takes: "bits",
+      "bit_depth", \.bitDepth, .values("8 or 10") { $0 == 8 || $0 == 10 }, option: "avif-bit-depth", takes: "bits",
       help: "AVIF: Set the bits per sample of images with more than 8: 8 or 10. Default: 8."),
   ]
 }

@@ -216,16 +216,18 @@ package struct Decoder: ~Copyable {
       throw error
     }
   }
+}
 
-  private func withInput(
-    _ bytes: RawSpan, isLast: Bool, _ body: (inout ccodecs_input) -> ccodecs_status
-  ) -> (ccodecs_status, consumed: Int) {
-    bytes.withUnsafeBytes { buffer in
-      var input = ccodecs_input(
-        bytes: buffer.baseAddress?.assumingMemoryBound(to: UInt8.self), count: buffer.count, is_last: isLast)
-      let status = body(&input)
-      return (status, buffer.count - input.count)
-    }
+/// Lends bytes to a decoder or rewriter.
+/// - Returns: The status that `body` returns, and the number of bytes that were consumed.
+func withInput(
+  _ bytes: RawSpan, isLast: Bool, _ body: (inout ccodecs_input) -> ccodecs_status
+) -> (ccodecs_status, consumed: Int) {
+  bytes.withUnsafeBytes { buffer in
+    var input = ccodecs_input(
+      bytes: buffer.baseAddress?.assumingMemoryBound(to: UInt8.self), count: buffer.count, is_last: isLast)
+    let status = body(&input)
+    return (status, buffer.count - input.count)
   }
 }
 

@@ -40,7 +40,7 @@ extension JXLOptions: FieldRecord {
       "effort", \.effort, .range(1...9), option: "jxl-effort", takes: "effort",
       help: "JPEG XL: Set the effort, from 1 (fastest) to 9 (smallest). Default: 3."),
     Field(
-      "bit_depth", \.bitDepth, .function("8 or 16", BitDepth.check), option: "jxl-bit-depth", takes: "bits",
+      "bit_depth", \.bitDepth, .values("8 or 16") { $0 == 8 || $0 == 16 }, option: "jxl-bit-depth", takes: "bits",
       help: "JPEG XL: Set the bits per sample of images with more than 8: 8 or 16. Default: 8."),
   ]
 }

@@ -21,16 +21,16 @@ package enum LateOrientation {
     for _ in 0..<maxChunkCount {
       let head = read(place, 8)
       guard head.count == 8, head[0] < 0x80 else { return nil }
-      let byteCount = number(head[..<4])
+      let byteCount = TIFFReader.number(head[..<4], isBig: true)
       switch String(decoding: head[4...], as: UTF8.self) {
       case "IEND": return nil
       case "IDAT": isBehindData = true
       case "eXIf" where !isBehindData: return nil
       case "eXIf" where byteCount <= maxByteCount:
         let chunk = read(place + 4, 4 + byteCount + 4)
-        guard chunk.count == 4 + byteCount + 4, checksum(chunk.dropLast(4)) == number(chunk.suffix(4)) else {
-          return nil
-        }
+        guard chunk.count == 4 + byteCount + 4,
+          checksum(chunk.dropLast(4)) == TIFFReader.number(chunk.suffix(4), isBig: true)
+        else { return nil }
         return orientation(inTIFF: chunk.dropFirst(4).dropLast(4))
       default: break
       }
@@ -44,9 +44,6 @@ package enum LateOrientation {
     file.withUnsafeBytes { bytes in find { [UInt8](bytes.dropFirst($0).prefix($1)) } }
   }
 
-  /// Returns the number in big-endian bytes.
-  private static func number(_ bytes: some Sequence<UInt8>) -> Int { bytes.reduce(0) { $0 << 8 | Int($1) } }
-
   /// Returns the CRC-32 of a chunk's type and body (PNG specification, annex D).
   private static func checksum(_ bytes: some Sequence<UInt8>) -> Int {
     let remainder = bytes.reduce(~UInt32(0)) { remainder, byte in
@@ -59,21 +56,10 @@ package enum LateOrientation {
   ///
   /// Source: CIPA DC-008 (Exif 2.32), section 4.6.2.
   private static func orientation(inTIFF bytes: ArraySlice<UInt8>) -> Orientation? {
-    let isBig = bytes.starts(with: "MM\0*".utf8)
-    guard isBig || bytes.starts(with: "II*\0".utf8) else { return nil }
-    func field(_ offset: Int, _ byteCount: Int) -> Int? {
-      let field = bytes.dropFirst(offset).prefix(byteCount)
-      guard field.count == byteCount else { return nil }
-      return isBig ? number(field) : number(field.reversed())
-    }
-    guard let directory = field(4, 4), directory >= 8, let entryCount = field(directory, 2) else { return nil }
-    for entry in 0..<entryCount {
-      let place = directory + 2 + 12 * entry
-      guard let tag = field(place, 2), field(place + 8, 4) != nil else { return nil }
-      guard tag == 0x0112 else { continue }
-      guard field(place + 2, 2) == 3, field(place + 4, 4) == 1 else { return nil }
-      return field(place + 8, 2).flatMap { Orientation(rawValue: $0) }
-    }
-    return nil
+    guard let reader = TIFFReader(Array(bytes)), let directory = reader.number(at: 4, byteCount: 4), directory >= 8,
+      let entry = reader.entry(0x0112, ofDirectoryAt: directory), reader.number(at: entry + 8, byteCount: 4) != nil,
+      reader.number(at: entry + 2, byteCount: 2) == 3, reader.number(at: entry + 4, byteCount: 4) == 1
+    else { return nil }
+    return reader.number(at: entry + 8, byteCount: 2).flatMap { Orientation(rawValue: $0) }
   }
 }

@@ -76,19 +76,14 @@ extension PNGOptions: FieldRecord {
       help: "PNG: Set the compression level, from 0 (fastest) to 9 (smallest). Default: 3."),
     Field("interlaced", \.isInterlaced, help: "PNG: Write an interlaced file. Default: false."),
     Field(
-      "palette_colors", \.paletteColors, .function("0 or between 2 and 256", checkPalette), takes: "count",
+      "palette_colors", \.paletteColors, .values("0 or between 2 and 256") { $0 == 0 || (2...256).contains($0) },
+      takes: "count",
       help: "PNG: Set the maximum number of colors of a palette; 0 for none. Default: 0."),
     Field(
       "filter", \.filter, option: "png-filter", takes: "filter",
       help: "PNG: Set the row filter. Default: adaptive, with a palette none."),
     Field(
-      "bit_depth", \.bitDepth, .function("8 or 16", BitDepth.check), option: "png-bit-depth", takes: "bits",
+      "bit_depth", \.bitDepth, .values("8 or 16") { $0 == 8 || $0 == 16 }, option: "png-bit-depth", takes: "bits",
       help: "PNG: Set the bits per sample of images with more than 8: 8 or 16. Default: 8."),
   ]
-
-  private static func checkPalette(_ colors: Int, _ field: String) throws(FieldError) {
-    guard colors == 0 || (2...256).contains(colors) else {
-      throw FieldError("\(field) is \(colors); it must be 0 or between 2 and 256", field: field)
-    }
-  }
 }

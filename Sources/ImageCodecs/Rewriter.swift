@@ -127,15 +127,12 @@ package struct Rewriter: ~Copyable {
   ) throws(CodecError) -> Decoder.Progress<Event> {
     let handle = handle
     var next = ccodecs_piece()
-    let (status, consumed) = bytes.withUnsafeBytes { buffer in
-      var input = ccodecs_input(
-        bytes: buffer.baseAddress?.assumingMemoryBound(to: UInt8.self), count: buffer.count, is_last: isLast)
-      let status = withInterrupt(mayContinue) { interrupt in
+    let (status, consumed) = withInput(bytes, isLast: isLast) { input in
+      withInterrupt(mayContinue) { interrupt in
         ccodecs_rewriter_set_interrupt(handle, interrupt)
         defer { ccodecs_rewriter_set_interrupt(handle, ccodecs_interrupt()) }
         return ccodecs_rewriter_read(handle, &input, &next)
       }
-      return (status, buffer.count - input.count)
     }
     try check(status)
     piece = next

@@ -13,19 +13,17 @@ enum WebPFrames {
     guard start.count == 21, start.starts(with: "RIFF".utf8), start[8..<16].elementsEqual("WEBPVP8X".utf8),
       start[20] & 0x02 != 0
     else { return nil }
-    let end = 8 + number(start[4..<8])
+    let end = 8 + TIFFReader.number(start[4..<8], isBig: false)
     guard read(end - 1, 1).count == 1 else { return nil }
     var (place, count) = (12, 0)
     while end - place >= 8 {
       let header = read(place, 8)
       guard header.count == 8 else { return nil }
-      let byteCount = number(header[4..<8])
+      let byteCount = TIFFReader.number(header[4..<8], isBig: false)
       guard byteCount <= end - place - 8 else { break }
       count += header.starts(with: "ANMF".utf8) ? 1 : 0
       place += 8 + byteCount + byteCount % 2
     }
     return count
   }
-
-  private static func number(_ bytes: ArraySlice<UInt8>) -> Int { bytes.reversed().reduce(0) { $0 << 8 | Int($1) } }
 }

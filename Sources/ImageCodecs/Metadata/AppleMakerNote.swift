@@ -36,11 +36,3 @@ package struct AppleMakerNote: Sendable, Hashable {
     return number.isFinite ? number : nil
   }
 }
-
-extension TIFFReader {
-  /// Returns the position of the entry of a tag; `nil` if the directory has none.
-  fileprivate func entry(_ tag: Int, ofDirectoryAt directory: Int) -> Int? {
-    guard let count = number(at: directory, byteCount: 2) else { return nil }
-    return (0..<count).lazy.map { directory + 2 + 12 * $0 }.first { number(at: $0, byteCount: 2) == tag }
-  }
-}

@@ -19,19 +19,12 @@ struct EXIFEditor {
     var count: Int
     var value: [UInt8]
 
-    init(tag: Int, type: Int, count: Int, value: [UInt8]) {
-      self.tag = tag
-      self.type = type
-      self.count = count
-      self.value = value
+    static func short(_ tag: Int, _ value: Int, isBig: Bool) -> Entry {
+      Entry(tag: tag, type: 3, count: 1, value: TIFFReader.bytes(value, byteCount: 2, isBig: isBig))
     }
 
-    init(_ tag: Int, short: Int, isBig: Bool) {
-      self.init(tag: tag, type: 3, count: 1, value: TIFFReader.bytes(short, byteCount: 2, isBig: isBig))
-    }
-
-    init(_ tag: Int, long: Int, isBig: Bool) {
-      self.init(tag: tag, type: 4, count: 1, value: TIFFReader.bytes(long, byteCount: 4, isBig: isBig))
+    static func long(_ tag: Int, _ value: Int, isBig: Bool) -> Entry {
+      Entry(tag: tag, type: 4, count: 1, value: TIFFReader.bytes(value, byteCount: 4, isBig: isBig))
     }
   }
 
@@ -86,9 +79,9 @@ struct EXIFEditor {
   private func corrected(_ entries: [Entry], isBig: Bool) -> [Entry] {
     entries.compactMap { entry in
       switch entry.tag {
-      case Tag.width: edit.size.map { Entry(entry.tag, long: $0.width, isBig: isBig) }
-      case Tag.height: edit.size.map { Entry(entry.tag, long: $0.height, isBig: isBig) }
-      case Tag.colorSpace: Entry(entry.tag, short: edit.isSRGB ? 1 : 0xFFFF, isBig: isBig)
+      case Tag.width: edit.size.map { Entry.long(entry.tag, $0.width, isBig: isBig) }
+      case Tag.height: edit.size.map { Entry.long(entry.tag, $0.height, isBig: isBig) }
+      case Tag.colorSpace: Entry.short(entry.tag, edit.isSRGB ? 1 : 0xFFFF, isBig: isBig)
       default: entry
       }
     }
@@ -144,8 +137,8 @@ struct EXIFEditor {
     let second = first + byteCount(image, adding: pointerCount)
     let third = second + byteCount(exif, adding: 0)
     var image = image
-    if !exif.isEmpty { image.append(Entry(Tag.exifDirectory, long: second, isBig: isBig)) }
-    if !position.isEmpty { image.append(Entry(Tag.gpsDirectory, long: third, isBig: isBig)) }
+    if !exif.isEmpty { image.append(Entry.long(Tag.exifDirectory, second, isBig: isBig)) }
+    if !position.isEmpty { image.append(Entry.long(Tag.gpsDirectory, third, isBig: isBig)) }
     var bytes: [UInt8] = isBig ? [0x4D, 0x4D, 0, 42] : [0x49, 0x49, 42, 0]
     bytes += TIFFReader.bytes(first, byteCount: 4, isBig: isBig)
     for directory in [image, exif, position] { append(directory, to: &bytes, isBig: isBig) }

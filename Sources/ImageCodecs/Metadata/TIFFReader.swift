@@ -32,4 +32,10 @@ struct TIFFReader {
     let little = (0..<byteCount).map { UInt8(truncatingIfNeeded: number >> (8 * $0)) }
     return isBig ? little.reversed() : little
   }
+
+  /// Returns the position of the entry of a tag; `nil` if the directory has none.
+  func entry(_ tag: Int, ofDirectoryAt directory: Int) -> Int? {
+    guard let count = number(at: directory, byteCount: 2) else { return nil }
+    return (0..<count).lazy.map { directory + 2 + 12 * $0 }.first { number(at: $0, byteCount: 2) == tag }
+  }
 }
