@@ -10,22 +10,6 @@ struct ImageRequest: Sendable {
   var hasPreview = false
   var auxiliaryImages: [String: [UInt8]] = [:]
 
-  init(preset: String, fields: (inout Fields) -> Void) {
-    self.preset = preset
-    fields(&self.fields)
-  }
-
-  init(
-    preset: String = "", fields: Fields = Fields(), renditions: [Rendition], hasPreview: Bool = false,
-    auxiliaryImages: [String: [UInt8]] = [:]
-  ) {
-    self.auxiliaryImages = auxiliaryImages
-    self.preset = preset
-    self.fields = fields
-    self.renditions = renditions
-    self.hasPreview = hasPreview
-  }
-
   /// The start of an item, without its image.
   var start: Imageworker_V1_BatchItemStart {
     var start = Imageworker_V1_BatchItemStart()
@@ -58,16 +42,18 @@ struct ImageRequest: Sendable {
   }
 }
 
+extension ImageRequest {
+  init(preset: String, fields: (inout Fields) -> Void) {
+    self.preset = preset
+    fields(&self.fields)
+  }
+}
+
 /// The parts of one call so far.
 final class Collected: Sendable {
-  private struct State {
-    var collector: ResultCollector
-    var end: ResultCollector.End?
-  }
+  private let state: Mutex<(collector: ResultCollector, end: ResultCollector.End?)>
 
-  private let state: Mutex<State>
-
-  init(_ collector: ResultCollector) { state = Mutex(State(collector: collector)) }
+  init(_ collector: ResultCollector) { state = Mutex((collector, nil)) }
 
   /// `nil` until all parts have arrived.
   var end: ResultCollector.End? { state.withLock { $0.end } }

@@ -55,7 +55,6 @@ struct ResultCollector: Sendable {
     var data = Data()
   }
 
-  /// The end of an image.
   enum End {
     case outcomes(Outcomes, preview: ImageResult?)
     /// An error of the whole image.

@@ -24,13 +24,14 @@ public struct BatchResults<Key: Sendable>: AsyncSequence, Sendable {
 
     init(run: Run) { self.run = run }
 
-    deinit { run.state.stop() }
+    deinit { run.state.update { $0.isStopped = true } }
 
     /// The next result; `nil` after the last one.
     /// - Throws: ``ImageWorkerError`` if no worker can be reached or none accepts the client, an error of the sequence of
     ///   items, or `CancellationError`.
     public func next() async throws -> BatchResult<Key>? {
-      if !isConsumed { run.state.consume() }
+      // The place of a result that was consumed goes to a further item.
+      if !isConsumed { run.state.update { $0.openCount -= 1 } }
       isConsumed = true
       guard let end = try await run.state.next(), let key = run.takeKey(of: end.number) else { return nil }
       isConsumed = false
@@ -39,7 +40,6 @@ public struct BatchResults<Key: Sendable>: AsyncSequence, Sendable {
     }
   }
 
-  /// One run of the batch.
   final class Run: Sendable {
     let state: BatchState
     private let keys = Mutex<[Int: Key]>([:])

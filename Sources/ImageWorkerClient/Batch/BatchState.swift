@@ -109,11 +109,6 @@ final class BatchState: Sendable {
     return try end.get()
   }
 
-  /// Gives the place of a result that was consumed to a further item.
-  func consume() { update { $0.openCount -= 1 } }
-
-  func stop() { update { $0.isStopped = true } }
-
   func fail(_ error: any Error) { update { $0.failure = $0.failure ?? error } }
 }
 
