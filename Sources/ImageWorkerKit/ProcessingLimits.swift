@@ -42,7 +42,6 @@ public struct ProcessingLimits: Sendable, Hashable {
   /// Creates the default limits.
   public init() {}
 
-  /// The limits of one image.
   var image: ImageLimits {
     let standard = ImageLimits.standard
     return ImageLimits(

@@ -230,7 +230,6 @@ extension DiskEntry.Header {
 }
 
 extension FileDescriptor {
-  /// Reads exactly `byteCount` bytes.
   fileprivate func readExactly(_ byteCount: Int) throws -> [UInt8] {
     try [UInt8](unsafeUninitializedCapacity: byteCount) { buffer, count in
       while count < byteCount {

@@ -8,7 +8,6 @@ internal import WorkerProtocol
 /// It follows from the contract's descriptors, the rows of the fields and the list of filters, so that a new field needs
 /// no change here.
 struct ContractDescription: Sendable, Encodable {
-  /// A field of a message.
   struct Field: Sendable, Encodable {
     var name: String
     /// The type as the contract spells it, such as `uint32`, or `message`, `enum` or `map`.
@@ -43,7 +42,6 @@ struct ContractDescription: Sendable, Encodable {
     var choices: [Double] = []
   }
 
-  /// A filter.
   struct Filter: Sendable, Encodable {
     var name: String
     var summary: String

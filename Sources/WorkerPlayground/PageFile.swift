@@ -9,7 +9,6 @@ struct PageFile: Sendable {
   private let contentType: String
   private let contents: ByteBuffer
 
-  /// All files of the page.
   static let all: [PageFile] = {
     var files: [PageFile] = []
     while let file = cplaygroundpage_file_at(files.count)?.pointee {

@@ -41,7 +41,6 @@ final class ViewTable: Sendable {
 
   private let state = Mutex(State())
 
-  /// Begins a call of a view.
   func begin(_ view: String) -> PlaygroundCall {
     let call = PlaygroundCall()
     let (former, isClosed) = state.withLock { state in

@@ -64,7 +64,6 @@ struct ResultFrame {
     self.init(.spans, Array((try? JSONEncoder().encode(spans.map(PageSpan.init))) ?? Data()))
   }
 
-  /// Appends the frame to a buffer.
   func append(to buffer: inout ByteBuffer) {
     buffer.writeInteger(kind)
     buffer.writeInteger(UInt32(contents.count + chunk.count))

@@ -46,7 +46,6 @@ final class UploadStore: Sendable {
   var limit: Int { memory.limit / 4 }
   /// The size of all images together.
   var byteCount: Int { state.withLock { $0.byteCount } }
-  /// The number of images.
   var count: Int { state.withLock { $0.uploads.count } }
 
   /// Makes room for an image before its bytes are received.
@@ -126,7 +125,6 @@ final class UploadStore: Sendable {
     }
   }
 
-  /// Removes an image.
   func remove(_ id: String) { remove { name, _ in name == id } }
 
   /// Removes the images of a page that is gone.

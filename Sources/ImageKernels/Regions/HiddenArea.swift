@@ -84,9 +84,7 @@ extension HiddenArea {
     return max(Self.minBlockSide, (longer + Self.maxBlockCount - 1) / Self.maxBlockCount)
   }
 
-  /// The number of columns of blocks.
   var blockColumnCount: Int { max(1, columns.count / blockSide) }
-  /// The number of rows of blocks.
   var blockRowCount: Int { max(1, rows.count / blockSide) }
 }
 

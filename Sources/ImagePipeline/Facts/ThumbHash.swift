@@ -8,7 +8,6 @@ struct ThumbHash {
 
   /// The waves of one channel, relative to the largest of them.
   private struct Waves {
-    /// The mean.
     var mean: Double
     /// The other waves, 0 to 1.
     var others: [Double]

@@ -43,7 +43,6 @@ final class BufferedImage {
     for index in planes.indices { append(strip.plane(index), plane: index) }
   }
 
-  /// Appends rows to the plane at `index`.
   func append(_ rows: Strip.Rows, plane index: Int) {
     planes[index].write(rows, at: bufferedRowCounts[index])
     bufferedRowCounts[index] += rows.rowCount

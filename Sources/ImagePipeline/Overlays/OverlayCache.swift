@@ -42,7 +42,6 @@ package final class OverlayCache: Sendable {
     }
   }
 
-  /// Keeps the pixels of an overlay.
   func keep(_ pixels: OverlayPixels, as key: Key) {
     guard pixels.byteCount <= maxByteCount / 4 else { return }
     state.withLock { state in

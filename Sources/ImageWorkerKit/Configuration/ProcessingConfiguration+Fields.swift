@@ -57,7 +57,6 @@ extension ProcessingConfiguration {
 }
 
 extension FieldOption {
-  /// The name of the field that the option sets.
   fileprivate var fieldName: String { path.joined(separator: ".") }
 
   fileprivate func value(of texts: [String], field: String) throws(FieldError) -> FieldValue {

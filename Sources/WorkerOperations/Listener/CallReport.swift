@@ -29,7 +29,6 @@ struct CallReport {
     self.id = id
   }
 
-  /// Notes the trailers of a call.
   mutating func note(trailers: HPACKHeaders) {
     guard !record.isClaimed else { return }
     let code = trailers.first(name: "grpc-status").flatMap { Int($0) }.flatMap { Status.Code(rawValue: $0) }
