@@ -21,7 +21,7 @@ extension ImageReader {
     var consumed = 0
     if analysis == nil {
       let (isComplete, count) = try pushHeader(bytes, isLast: isLast)
-      try stored.append(bytes.extracting(first: count))
+      try stored.bytes.append(bytes.extracting(first: count))
       consumed = count
       guard isComplete, let header else { return (false, consumed) }
       if try beginAnalysis(header, isEnd: isLast && consumed == bytes.byteCount, stored, allowance) {
@@ -37,11 +37,11 @@ extension ImageReader {
   private mutating func beginAnalysis(
     _ header: ImageHeader, isEnd: Bool, _ stored: StoredInput, _ allowance: WorkAllowance
   ) throws(PipelineError) -> Bool {
-    headerByteCount = stored.byteCount
+    headerByteCount = Int(stored.bytes.byteCount)
     _ = rewriter.take()
     var analysis = try ImageAnalysis(header, configurations, limits: limits, budget: budget, allowance: allowance)
     var isDone = false
-    try stored.forEach { (chunk, isLastChunk) throws(PipelineError) in
+    try stored.bytes.forEachChunk { (chunk, isLastChunk) throws(PipelineError) in
       if !isDone { isDone = try analysis.push(chunk, isLast: isEnd && isLastChunk) }
     }
     if isDone { try end(analysis) } else { self.analysis = consume analysis }
@@ -59,7 +59,7 @@ extension ImageReader {
       consumed + byteCount < bytes.byteCount
     {
       let image = bytes.extracting(droppingFirst: consumed).extracting(first: byteCount)
-      try stored.append(image)
+      try stored.bytes.append(image)
       consumed += byteCount
       if try analysis.push(image, isLast: false) {
         try end(analysis)
@@ -68,7 +68,7 @@ extension ImageReader {
     }
     let rest = bytes.extracting(droppingFirst: consumed)
     consumed = bytes.byteCount
-    try stored.append(rest)
+    try stored.bytes.append(rest)
     let isDone = try analysis.push(rest, isLast: isLast)
     guard isDone || !isLast else { throw PipelineError(.truncatedImage, "the image ends before its last row") }
     if isDone { try end(analysis) } else { self.analysis = consume analysis }

@@ -1,7 +1,7 @@
 internal import ImageCodecs
 
-/// A compressed result that is buffered until it is chosen or rejected; above its size limit, its bytes are only
-/// counted.
+/// Compressed bytes that are buffered, such as those of a result until it is chosen or rejected; above their limit, they
+/// are only counted.
 ///
 /// It is a class so that a search and the stage that emits its result never copy it.
 final class CompressedBytes {
@@ -10,8 +10,9 @@ final class CompressedBytes {
 
   private let limit: UInt64
   private let budget: ImageBudget
-  private var chunks: [PixelBuffer] = []
-  /// The size of the result in bytes, including those above the limit.
+  private var chunks: [PixelBuffer?] = []
+  private var releasedCount = 0
+  /// The number of bytes that were appended, including those above the limit.
   private(set) var byteCount: UInt64 = 0
 
   init(limit: UInt64, budget: ImageBudget) {
@@ -19,8 +20,11 @@ final class CompressedBytes {
     self.budget = budget
   }
 
-  /// Whether the result does not exceed the limit.
+  /// Whether the bytes do not exceed the limit.
   var fits: Bool { byteCount <= limit }
+
+  /// The number of bytes that are charged.
+  var chargedByteCount: Int { (chunks.count - releasedCount) * Self.chunkByteCount }
 
   /// Appends bytes; discards all of them once the limit is exceeded.
   func append(_ bytes: RawSpan) throws(PipelineError) {
@@ -41,7 +45,7 @@ final class CompressedBytes {
           })
       }
       let count = min(rest.byteCount, Self.chunkByteCount - offset)
-      chunks[chunks.count - 1].write(rest.extracting(first: count), at: offset)
+      chunks[chunks.count - 1]?.write(rest.extracting(first: count), at: offset)
       rest = rest.extracting(droppingFirst: count)
       offset = (offset + count) % Self.chunkByteCount
     }
@@ -49,10 +53,15 @@ final class CompressedBytes {
 
   /// Calls `body` with the bytes from `offset` to the end of their chunk.
   /// - Returns: The number of these bytes.
-  func withChunk(at offset: UInt64, _ body: (RawSpan) -> Void) -> Int {
+  @discardableResult
+  func withChunk<Failure: Error>(
+    at offset: UInt64, _ body: (RawSpan) throws(Failure) -> Void
+  ) throws(Failure) -> Int {
     let (index, start) = Int(offset).quotientAndRemainder(dividingBy: Self.chunkByteCount)
     let count = min(Int(byteCount - offset), Self.chunkByteCount - start)
-    chunks[index].withBytes(start + count) { body($0.extracting(droppingFirst: start)) }
+    try chunks[index]?.withBytes(start + count) { (bytes) throws(Failure) in
+      try body(bytes.extracting(droppingFirst: start))
+    }
     return count
   }
 
@@ -60,9 +69,16 @@ final class CompressedBytes {
   func forEachChunk(_ body: (RawSpan, _ isLast: Bool) throws(PipelineError) -> Void) throws(PipelineError) {
     for (index, chunk) in chunks.enumerated() {
       let rest = byteCount - UInt64(index * Self.chunkByteCount)
-      try chunk.withBytes(Int(min(rest, UInt64(Self.chunkByteCount)))) { (bytes) throws(PipelineError) in
+      try chunk?.withBytes(Int(min(rest, UInt64(Self.chunkByteCount)))) { (bytes) throws(PipelineError) in
         try body(bytes, index == chunks.count - 1)
       }
     }
+  }
+
+  /// Frees the chunks before that of `offset`, which must not be read any more.
+  func release(before offset: UInt64) {
+    let count = max(releasedCount, min(Int(offset) / Self.chunkByteCount, chunks.count))
+    for index in releasedCount..<count { chunks[index] = nil }
+    releasedCount = count
   }
 }
