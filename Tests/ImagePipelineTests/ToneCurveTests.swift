@@ -42,3 +42,14 @@ struct ToneCurveTests {
     }
   }
 }
+
+extension ToneCurve {
+  /// Creates a curve that mixes x with `formula(x)`.
+  fileprivate static func formula(share: Double, _ formula: (Double) -> Double) -> ToneCurve {
+    .levels(
+      (0...255).map { level in
+        let x = Double(level) / 255
+        return min(1, max(0, x + share * (formula(x) - x)))
+      })
+  }
+}

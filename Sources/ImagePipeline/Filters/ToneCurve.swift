@@ -19,15 +19,6 @@ enum ToneCurve: Sendable, Hashable {
   /// It requires 8-bit input and must therefore be the first of a pass: see `FilterChain`.
   case levels([Double])
 
-  /// Creates a curve that mixes x with `formula(x)`, for a formula without a kernel of its own.
-  static func formula(share: Double, _ formula: (Double) -> Double) -> ToneCurve {
-    .levels(
-      (0...255).map { level in
-        let x = Double(level) / 255
-        return min(1, max(0, x + share * (formula(x) - x)))
-      })
-  }
-
   /// Returns the value for `x`, 0 to 1, clamped to 0 to 1.
   func value(_ x: Double) -> Double { min(1, max(0, unclamped(x))) }
 

@@ -1,0 +1,40 @@
+package import ImagePipeline
+
+/// Images with one result.
+extension ImageRoute {
+  /// Creates the route for an image with one result from the reader that has read its header.
+  package init(
+    _ reader: consuming ImageReader, plan: Plan, cancellation: Cancellation, tracing: TraceTarget = TraceTarget()
+  ) throws(PipelineError) {
+    try self.init(reader, plan: ImagePlan(plan), cancellation: cancellation, tracing: tracing)
+  }
+
+  /// Consumes the next bytes of the image and emits the output that they complete.
+  /// - Parameters:
+  ///   - bytes: The next bytes of the image.
+  ///   - isLast: Whether these are the last bytes of the image.
+  ///   - output: Called with compressed bytes, which are valid only during the call.
+  /// - Returns: Whether the result is complete. Bytes after a complete image are ignored.
+  /// - Throws: `corruptImage`, `truncatedImage`, `limitExceeded`, `cancelled`, or another error of the result.
+  package mutating func push(
+    _ bytes: RawSpan, isLast: Bool, output: (RawSpan) -> Void
+  ) throws(PipelineError) -> Bool {
+    let isDone = try push(bytes, isLast: isLast) { _, compressed in output(compressed) }
+    if case .failed(let error) = outcome(of: 0) { throw error }
+    return isDone
+  }
+
+  /// Returns the report of the image, with its times filled in.
+  ///
+  /// It must be called only after `push` has returned `true`; otherwise it traps.
+  /// - Parameters:
+  ///   - queued: How long the image waited for admission.
+  ///   - total: The time from the first byte to the last.
+  /// - Returns: The report of the only rendition.
+  package func report(queued: Duration, total: Duration) -> ProcessingReport {
+    guard case .finished(var report) = outcome(of: 0) else { preconditionFailure("the image has no report yet") }
+    report.timings.queued = queued
+    report.timings.total = total
+    return report
+  }
+}
