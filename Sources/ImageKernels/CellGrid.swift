@@ -32,10 +32,11 @@ package final class CellGrid {
   package let channelCount: Int
   private let sums: RowBuffer
   private let cells: RowBuffer
-  /// The number of rows of cells that are complete.
-  private var completeCount = 0
-  /// The number of rows that the current row of cells has, and of those it lacks.
-  private var (receivedCount, missingCount) = (0, 0)
+  /// The index of the row of cells to which the next row belongs.
+  package private(set) var index = 0
+  /// The number of rows that still belong to the current row of cells.
+  package private(set) var remainingCount: Int
+  private var receivedCount = 0
   private var waitingCount: Int
 
   /// Creates a grid and allocates its memory.
@@ -47,7 +48,7 @@ package final class CellGrid {
       rowByteCount: across.length * channelCount * MemoryLayout<UInt32>.size, rowCount: 1, budget: budget)
     cells = try RowBuffer(rowByteCount: across.count * channelCount, rowCount: down.count, budget: budget)
     sums.unsafeRow(0).initializeMemory(as: UInt8.self, repeating: 0, count: sums.rowByteCount)
-    (missingCount, waitingCount) = (down.first, down.length - down.first)
+    (remainingCount, waitingCount) = (down.first, down.length - down.first)
   }
 
   /// Returns the number of bytes that a grid charges.
@@ -57,31 +58,27 @@ package final class CellGrid {
 
   /// Whether the next row is the first of a row of cells.
   package var isAtStart: Bool { receivedCount == 0 }
-  /// The index of the row of cells to which the next row belongs.
-  package var index: Int { completeCount }
   /// Whether all rows have arrived.
-  package var isComplete: Bool { missingCount == 0 }
-  /// The number of rows that still belong to the current row of cells.
-  package var remainingCount: Int { missingCount }
+  package var isComplete: Bool { remainingCount == 0 }
 
   /// Adds rows of 8-bit samples, at most `remainingCount` of them.
   package func add(_ rows: Strip.Rows) {
-    precondition(rows.rowCount <= missingCount && rows.rowByteCount >= across.length * channelCount)
+    precondition(rows.rowCount <= remainingCount && rows.rowByteCount >= across.length * channelCount)
     guard !rows.isEmpty else { return }
     let samples = sums.unsafeRow(0).assumingMemoryBound(to: UInt32.self)
     cpixels_add_rows(
       rows.bytes(0), rows.rowStride, rows.rowCount, samples, across.length * channelCount,
       CPIXELS_ISA_BEST)
     receivedCount += rows.rowCount
-    missingCount -= rows.rowCount
-    guard missingCount == 0 else { return }
+    remainingCount -= rows.rowCount
+    guard remainingCount == 0 else { return }
     cpixels_take_cells(
       samples, across.length, UInt32(channelCount), across.first, across.side, receivedCount,
-      cells.bytes(completeCount))
-    completeCount += 1
+      cells.bytes(index))
+    index += 1
     receivedCount = 0
-    missingCount = min(down.side, waitingCount)
-    waitingCount -= missingCount
+    remainingCount = min(down.side, waitingCount)
+    waitingCount -= remainingCount
   }
 
   /// The mean pixels of all cells, row by row.

@@ -55,7 +55,7 @@ extension Stage where Self: ~Copyable {
   consuming func then<Next: Stage & ~Copyable>(
     _ next: consuming Next, when applies: Bool = true
   ) -> Then<Self, Listed<Next>> {
-    Then(self, Listed(next, applies: applies))
+    Then(first: self, second: Listed(next, applies: applies))
   }
 
   /// Appends the encoder, which completes the list.
@@ -122,13 +122,8 @@ struct Listed<Content: Stage & ~Copyable>: Stage, ~Copyable {
 
 /// Two stages in sequence: the second receives the strips that the first emits.
 struct Then<First: Stage & ~Copyable, Second: Stage & ~Copyable>: Stage, ~Copyable {
-  private var first: First
-  private var second: Second
-
-  init(_ first: consuming First, _ second: consuming Second) {
-    self.first = first
-    self.second = second
-  }
+  var first: First
+  var second: Second
 
   func estimatedByteCount(_ layout: inout PixelLayout) -> Int {
     first.estimatedByteCount(&layout) + second.estimatedByteCount(&layout)

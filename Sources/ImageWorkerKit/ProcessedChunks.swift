@@ -90,7 +90,7 @@ public struct ProcessedChunks<Source: AsyncSequence>: AsyncSequence where Source
           let bytes = input.bytes
           let rest = bytes.span.bytes.extracting(droppingFirst: input.offset)
           let count = try work.readHeader(rest, isLast: input.isLast)
-          input.consume(count)
+          input.offset += count
         }
       }
     }
@@ -104,7 +104,7 @@ public struct ProcessedChunks<Source: AsyncSequence>: AsyncSequence where Source
           let bytes = input.bytes
           let rest = bytes.span.bytes.extracting(droppingFirst: input.offset)
           let count = try work.advance(rest, isLast: input.isLast) { output.append($0) }
-          input.consume(count)
+          input.offset += count
         }
         if !output.isEmpty { return finishing(work, plan, output) }
       }
@@ -122,8 +122,8 @@ public struct ProcessedChunks<Source: AsyncSequence>: AsyncSequence where Source
 
     /// Receives the next bytes.
     private mutating func fetch() async throws {
-      guard let chunk = try await source.next() else { return input.end() }
-      input.replace(with: Array(chunk))
+      guard let chunk = try await source.next() else { return input = PendingInput(isLast: true) }
+      input = PendingInput(bytes: Array(chunk))
     }
 
     /// Performs a step on a thread of the processor.
@@ -155,18 +155,12 @@ extension ProcessedChunks.AsyncIterator: Sendable {}
 
 /// The bytes of an image that were received and not consumed.
 struct PendingInput {
-  private(set) var bytes: [UInt8] = []
-  private(set) var offset = 0
+  var bytes: [UInt8] = []
+  var offset = 0
   /// Whether no bytes follow.
-  private(set) var isLast = false
+  var isLast = false
 
   var isEmpty: Bool { offset == bytes.count }
-
-  mutating func replace(with bytes: [UInt8]) { (self.bytes, offset) = (bytes, 0) }
-
-  mutating func end() { (bytes, offset, isLast) = ([], 0, true) }
-
-  mutating func consume(_ byteCount: Int) { offset += byteCount }
 }
 
 /// The report of a sequence that was iterated.

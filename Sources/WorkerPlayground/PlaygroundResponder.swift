@@ -36,13 +36,6 @@ struct PlaygroundResponder: Sendable {
   private let views = ViewTable()
   private let pages = ViewTable()
 
-  init(gate: RequestGate, uploads: UploadStore, environment: WorkerEnvironment, worker: WorkerAddress) {
-    self.gate = gate
-    self.uploads = uploads
-    self.environment = environment
-    self.worker = worker
-  }
-
   /// Cancels the results that pages wait for, and those that they still request.
   func cancelResults() {
     views.close()

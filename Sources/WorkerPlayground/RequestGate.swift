@@ -15,10 +15,10 @@ struct RequestGate: Sendable {
       return "the header Host must contain \(isLocal ? "localhost or a loopback address" : "localhost or an address")"
     }
     let origin = request.headers[.origin]
-    if request.method != .get && request.method != .head, origin != "http://\(authority)" {
+    let needsOrigin = request.method != .get && request.method != .head
+    if needsOrigin || origin != nil, origin != "http://\(authority)" {
       return "the header Origin must be http://\(authority)"
     }
-    if let origin, origin != "http://\(authority)" { return "the header Origin must be http://\(authority)" }
     if let site = request.headers[.fetchSite], site != "same-origin", site != "none" {
       // A link on another page may lead here; what it leads to shows nothing before somebody chooses an image.
       guard site != "cross-site" || request.uri.path == "/" else { return "requests from other sites are not served" }

@@ -73,11 +73,6 @@ struct FilterSettings: Sendable, Hashable {
   /// The parameters that were specified, by name.
   var values: [String: Double] = [:]
 
-  init(kind: FilterKind, intensity: Double) {
-    self.kind = kind
-    self.intensity = intensity
-  }
-
   /// The value of a parameter, or its default.
   ///
   /// The name must be that of a parameter of the kind; any other name traps.
