@@ -7,22 +7,29 @@
 
 #include "../memory/bytes.h"
 
-enum { GIF_LZW_SLOTS = 1 << 13 };
+enum {
+  GIF_LZW_SLOTS = 1 << 13,
+  GIF_LZW_CODES = 1 << 12,
+  GIF_LZW_BLOCK_BYTES = 255,
+};
 
 /// The dictionary and the unwritten bits.
 typedef struct gif_lzw {
   ccodecs_bytes *output;
   ccodecs_budget *budget;
   uint32_t least_bits; ///< Bits per index, at least 2.
-  uint32_t code_bits;
   uint32_t next_code;
-  uint32_t prefix; ///< The code of the string so far, or GIF_LZW_NONE.
-  uint64_t bits;
+  uint32_t next_packed; ///< The `next_code` before the first of the codes that are not staged.
+  uint32_t prefix;      ///< The code of the string so far, or GIF_LZW_NONE.
+  uint32_t code_bits;   ///< Of the code that is staged next.
   uint32_t bit_count;
-  uint8_t block[256]; ///< A sub-block, after its size.
-  uint32_t block_count;
-  bool has_failed;                 ///< The budget is exhausted.
-  uint32_t strings[GIF_LZW_SLOTS]; ///< Prefix, suffix and code of a string, from the highest bits; 0 for a free slot.
+  uint64_t bits;                        ///< Fewer than 8.
+  uint32_t staged_count;                ///< Less than a sub-block between calls.
+  bool has_failed;                      ///< The budget is exhausted.
+  uint16_t prefixes[GIF_LZW_CODES + 1]; ///< Of each string: the code that was written when the string was added.
+  uint32_t strings[GIF_LZW_SLOTS];      ///< Prefix, suffix and code of a string, from the highest bits; 0 if free.
+  /// Bytes of sub-blocks: at most one that is not complete, 12 bits per code, a clear code, the end, and whole words.
+  uint8_t staged[GIF_LZW_BLOCK_BYTES + GIF_LZW_CODES * 3 / 2 + 32];
 } gif_lzw;
 
 /// Begins the data of a frame whose indices have `least_bits` bits, 2 to 8, and appends it to `output`.
