@@ -2,9 +2,12 @@
 
 import io
 import json
+import socket
 import subprocess
 
 import grpc
+import h2.connection
+import h2.events
 import pillow_jxl  # noqa: F401 registers JPEG XL with Pillow
 import pytest
 from conftest import FIXTURES, SERVICE, built_in, fixture_bytes
@@ -106,6 +109,27 @@ def test_errors_carry_their_details(client, image, configuration, preset, code, 
     assert [i.reason for i in info] == [reason] and info[0].domain == "imageworker.v1"
     bad = details(caught.value, error_details_pb2.BadRequest)
     assert (bad[0].field_violations[0].field if bad else None) == field
+
+
+@pytest.mark.parametrize("path, status", [
+    (f"/{SERVICE}/ProcessImage", b"3"), (f"/{SERVICE}/ListPresets", b"3"), (f"/{SERVICE}/BatchProcess", b"0"),
+    ("/grpc.health.v1.Health/Check", b"3"),
+])
+def test_a_call_of_headers_alone_is_answered(worker, path, status):
+    connection = h2.connection.H2Connection()
+    connection.initiate_connection()
+    connection.send_headers(1, [
+        (":method", "POST"), (":scheme", "http"), (":path", path), (":authority", "x"), ("te", "trailers"),
+        ("content-type", "application/grpc")], end_stream=True)
+    headers = {}
+    with socket.create_connection(("127.0.0.1", worker.port), timeout=60) as stream:
+        stream.sendall(connection.data_to_send())
+        while b"grpc-status" not in headers:
+            for event in connection.receive_data(stream.recv(65_536)):
+                if isinstance(event, (h2.events.ResponseReceived, h2.events.TrailersReceived)):
+                    headers.update(event.headers)
+            stream.sendall(connection.data_to_send())
+    assert headers[b"grpc-status"] == status, headers
 
 
 def test_batch_mixes_whole_and_chunked_items_and_errors(client):

@@ -157,8 +157,20 @@ final class RequestGuard: ChannelDuplexHandler, NIOScheduledCallbackHandler {
     } catch {
       return refuse(error)
     }
-    context.fireChannelRead(wrapInboundOut(.headers(payload)))
+    forward(payload, context)
     if let message = connection.drain.message { connectionDrains(message) }
+  }
+
+  /// Passes on the headers of a call.
+  ///
+  /// grpc-swift-nio-transport 2.9.2 waits for ever for the end of messages after headers that are the end themselves, so an
+  /// empty frame ends them instead.
+  private func forward(_ payload: HTTP2Frame.FramePayload.Headers, _ context: ChannelHandlerContext) {
+    var headers = payload
+    headers.endStream = false
+    context.fireChannelRead(wrapInboundOut(.headers(headers)))
+    guard payload.endStream, case .running = phase else { return }
+    context.fireChannelRead(wrapInboundOut(.data(.init(data: .byteBuffer(ByteBuffer()), endStream: true))))
   }
 }
 

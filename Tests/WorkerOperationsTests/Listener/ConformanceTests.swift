@@ -40,6 +40,16 @@ struct ConformanceTests {
     }
   }
 
+  @Test("a call whose headers are its end is answered as one whose end follows them")
+  func headersAlone() async throws {
+    try await serve { connection in
+      let following = try connection.answer(connection.open(message: []))
+      let alone = try connection.answer(connection.open(message: nil))
+      #expect(alone.status != nil && alone.status != 0 && alone == following)
+      #expect(try Self.goesOn(connection))
+    }
+  }
+
   @Test("data on a call that its client has cancelled is STREAM_CLOSED")
   func dataAfterReset() async throws {
     try await serve { connection in
