@@ -132,6 +132,12 @@ def test_a_call_of_headers_alone_is_answered(worker, path, status):
     assert headers[b"grpc-status"] == status, headers
 
 
+def test_an_unknown_value_of_an_enum_is_refused_with_those_that_exist(client):
+    with pytest.raises(grpc.RpcError) as caught:
+        list(client.process(b"x", resize_mode=99))
+    assert caught.value.details() == "resize_mode is 99; it must be one of: 1 (FIT), 2 (FILL), 3 (STRETCH)"
+
+
 def test_batch_mixes_whole_and_chunked_items_and_errors(client):
     photo = fixture_bytes("photo-420.jpg")
 

@@ -234,6 +234,14 @@ struct ConfigurationFieldsTests {
     check(TextOverlay("a text"))
   }
 
+  @Test("an unknown value of an enum is refused with those that are accepted, by number and name")
+  func unknownChoice() throws {
+    let wire = try Imageworker_V1_ProcessingConfiguration(jsonString: "{\"resizeMode\": 99}")
+    let error = #expect(throws: PipelineError.self) { try MessageReader.value(of: wire) }
+    #expect(error?.message == "resize_mode is 99; it must be one of: 1 (FIT), 2 (FILL), 3 (STRETCH)")
+    #expect(error?.field == "resize_mode")
+  }
+
   @Test("every enum value of the contract has a counterpart")
   func choices() throws {
     let schema = ContractSchema.shared

@@ -60,7 +60,9 @@ struct MessageReader: Visitor {
     let choices = ContractSchema.shared.choices(of: field.typeName)
     guard let choice = choices.first(where: { $0.number == Int32(truncatingIfNeeded: value.rawValue) }) else {
       let name = path(of: fieldNumber)
-      throw PipelineError(.invalidField, "\(name) is \(value.rawValue), which is not a value of its enum", field: name)
+      let accepted = choices.map { "\($0.number) (\($0.name.uppercased()))" }.joined(separator: ", ")
+      throw PipelineError(
+        .invalidField, "\(name) is \(value.rawValue); it must be one of: \(accepted)", field: name)
     }
     set(fieldNumber, .word(choice.name))
   }
