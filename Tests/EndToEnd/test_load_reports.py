@@ -82,6 +82,12 @@ def favicon(client: Client) -> bytes:
     return request.SerializeToString()
 
 
+def test_a_call_without_its_message_is_the_clients_fault(reporting):
+    client = Client(reporting)
+    for messages in ([], [favicon(client)] * 2):
+        assert trailers(reporting, "ProcessImage", *messages)[b"grpc-status"] == b"3"
+
+
 def test_each_call_ends_with_a_report(reporting):
     client = Client(reporting)
     for _ in range(5):

@@ -26,8 +26,13 @@ package struct CallInterceptor: ServerInterceptor {
       end.disregard()
       return try await next(request, context)
     }
-    do { return try await next(request, context).telling(end) } catch {
-      let error = Self.attributed(error)
+    do {
+      var response = try await next(request, context)
+      // What another interceptor that follows was thrown arrives as a response.
+      if case .failure(let error) = response.accepted { response.accepted = .failure(Self.attributed(error)) }
+      return response.telling(end)
+    } catch {
+      let error: any Error = if let error = error as? RPCError { Self.attributed(error) } else { error }
       end.fail(error)
       throw error
     }
@@ -35,9 +40,8 @@ package struct CallInterceptor: ServerInterceptor {
 
   /// Returns INVALID_ARGUMENT for a unary call without a message or with several, which grpc-swift-2 reports as INTERNAL;
   /// otherwise the error itself.
-  private static func attributed(_ error: any Error) -> any Error {
-    let messages = ["Empty stream.", "Too many messages."]
-    guard let error = error as? RPCError, error.code == .internalError, messages.contains(error.message) else {
+  private static func attributed(_ error: RPCError) -> RPCError {
+    guard error.code == .internalError, ["Empty stream.", "Too many messages."].contains(error.message) else {
       return error
     }
     return RPCError(code: .invalidArgument, message: "the call must have exactly one request message")

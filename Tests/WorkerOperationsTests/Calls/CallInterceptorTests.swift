@@ -71,8 +71,8 @@ struct CallInterceptorTests {
     #expect(refused.metadata.map(\.key) == ["code", "duration_ms", "error", "method", "peer"])
   }
 
-  /// Returns the log line of a call whose handler throws an error.
-  private func line(of error: any Error) async throws -> LogLine {
+  /// Returns the log line of a call whose handler throws an error, or answers with it, as another interceptor does.
+  private func line(of error: any Error, isAnswer: Bool = false) async throws -> LogLine {
     let lines = Mutex<[LogLine]>([])
     let logger = Logger(label: "test") { label in
       WorkerLogHandler(
@@ -83,19 +83,26 @@ struct CallInterceptorTests {
       localPeer: "in-process", cancellation: ServerContext.RPCCancellationHandle())
     let messages = RPCAsyncSequence<Int, any Error>(wrapping: AsyncThrowingStream { $0.finish() })
     let interceptor = CallInterceptor(CallLog(metrics: NOOPMetricsHandler.instance, logger: logger))
-    await #expect(throws: (any Error).self) {
-      _ = try await interceptor.intercept(
+    do {
+      let response = try await interceptor.intercept(
         request: StreamingServerRequest(metadata: [:], messages: messages), context: context
-      ) { _, _ -> StreamingServerResponse<Int> in throw error }
-    }
+      ) { _, _ -> StreamingServerResponse<Int> in
+        guard isAnswer, let error = error as? RPCError else { throw error }
+        return StreamingServerResponse(error: error)
+      }
+      if case .success = response.accepted { Issue.record("the error is lost") }
+      #expect(isAnswer)
+    } catch { #expect(!isAnswer) }
     let all = lines.withLock { $0 }
     #expect(all.count == 1)
     return try #require(all.first)
   }
 
-  @Test("a unary call without one message is the client's fault", arguments: ["Empty stream.", "Too many messages."])
-  func messageCount(message: String) async throws {
-    let line = try await line(of: RPCError(code: .internalError, message: message))
+  @Test(
+    "a unary call without one message is the client's fault, also behind another interceptor",
+    arguments: ["Empty stream.", "Too many messages."], [false, true])
+  func messageCount(message: String, isAnswer: Bool) async throws {
+    let line = try await line(of: RPCError(code: .internalError, message: message), isAnswer: isAnswer)
     #expect(line.level == .info)
     #expect(line.metadata.contains { $0.key == "code" && "\($0.value)" == "INVALID_ARGUMENT" })
     let defect = try await self.line(of: RPCError(code: .internalError, message: "a defect"))
