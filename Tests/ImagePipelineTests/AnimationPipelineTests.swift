@@ -67,6 +67,17 @@ struct AnimationPipelineTests {
     #expect(report.warnings.first { $0.code == .framesDropped }?.parameters == ["frames": "\(stored - 1)"])
   }
 
+  @Test("the warning counts a frame of which a crop needs the first rows alone", arguments: [0, 2, -1])
+  func croppedFrame(index: Int) throws {
+    let (apng, _) = try process(Self.animation().bytes, ProcessingConfiguration(preferredFormat: .png, maxFrames: 0))
+    let stored = try Pixels.decode(apng, frames: (0, 0)).frames.count
+    var configuration = ProcessingConfiguration(preferredFormat: .png)
+    configuration.crop = Crop(unit: .fractions, x: 0, y: 0, width: 1, height: 0.25)
+    configuration.frameIndex = FrameIndex(index)
+    let (_, report) = try process(apng, configuration)
+    #expect(report.warnings.first { $0.code == .framesDropped }?.parameters == ["frames": "\(stored - 1)"])
+  }
+
   @Test("a format that stores one frame gets the first one, with a warning", arguments: [OutputFormat.jpeg])
   func stillFormat(format: OutputFormat) throws {
     let bytes = Self.animation().bytes

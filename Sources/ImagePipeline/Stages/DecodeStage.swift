@@ -129,7 +129,9 @@ struct DecodeStage: ~Copyable {
   var warnings: [Warning] {
     let header = decoder.header
     let damage = header.damagedRow.map { Warning.damaged(row: $0, height: header.height) }
-    return header.warnings.map { Warning($0, of: header, frameCount: frameCount) } + (damage.map { [$0] } ?? [])
+    // A crop may end within the first frame, which the result has nevertheless.
+    let shownFrameCount = max(1, frameCount)
+    return header.warnings.map { Warning($0, of: header, frameCount: shownFrameCount) } + (damage.map { [$0] } ?? [])
   }
 
   /// Checks that the image is complete, or that `plan` tolerates its missing parts.
