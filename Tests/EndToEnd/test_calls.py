@@ -138,6 +138,15 @@ def test_an_unknown_value_of_an_enum_is_refused_with_those_that_exist(client):
     assert caught.value.details() == "resize_mode is 99; it must be one of: 1 (FIT), 2 (FILL), 3 (STRETCH)"
 
 
+def test_a_gif_of_one_frame_is_planned_as_it_is_processed(client):
+    image = fixture_bytes("photo.gif")
+    request = client.message("InspectImageRequest")(image=image, configuration={"max_frames": 0, "max_width": 50})
+    planned = client.call("InspectImage", "unary_unary")(request)
+    report = parts(client.process(image, max_frames=0, max_width=50))[-1][1].report
+    assert planned.output.format == report.output.format == "gif"
+    assert planned.working_set_bytes >= report.peak_memory_bytes
+
+
 def test_batch_mixes_whole_and_chunked_items_and_errors(client):
     photo = fixture_bytes("photo-420.jpg")
 

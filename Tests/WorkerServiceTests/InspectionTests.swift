@@ -25,6 +25,27 @@ struct InspectionTests {
     }
   }
 
+  @Test(
+    "plans a GIF of one frame as it is processed", arguments: [0, 1, 3] as [UInt32],
+    [.original, .png, .jpeg] as [Imageworker_V1_OutputFormat])
+  func singleFrame(maxFrames: UInt32, format: Imageworker_V1_OutputFormat) async throws {
+    try await withWorker { client, _ in
+      for index in [0, -1] as [Int32] {
+        var request = Imageworker_V1_InspectImageRequest()
+        request.image = .init(Fixture.bytes("photo.gif"))
+        request.configuration.maxFrames = maxFrames
+        request.configuration.frameIndex = index
+        request.configuration.preferredFormat = format
+        let planned = try await client.inspectImage(request)
+        let configuration = request.configuration
+        let report = try #require(try await client.process(Fixture.bytes("photo.gif")) { $0 = configuration }.report)
+        #expect(planned.info.frameCount == 1)
+        #expect(planned.output.format == report.output.format && planned.output.hasAlpha_p == report.output.hasAlpha_p)
+        #expect(planned.workingSetBytes >= report.peakMemoryBytes)
+      }
+    }
+  }
+
   @Test("accepts the beginning of a progressive JPEG")
   func progressiveBeginning() async throws {
     var bytes = Fixture.bytes("photo-progressive.jpg")

@@ -25,9 +25,10 @@ struct FrameSelection: Sendable, Hashable {
 
   /// Returns the frames that a configuration selects.
   /// - `counted`: The number of frames of a GIF or WebP whose whole file is known; otherwise `nil`.
+  /// - `isCounted`: Whether the header has that number although no result needs it, as for an inspection.
   /// - Throws: `invalidField` if the image lacks the first one, `unservedField` if its format has no decoder for it.
   init(
-    _ configuration: ProcessingConfiguration, of header: ImageHeader, counted: Int?
+    _ configuration: ProcessingConfiguration, of header: ImageHeader, counted: Int?, isCounted: Bool
   ) throws(PipelineError) {
     let index = try Self.index(configuration.frameIndex?.value ?? 0, of: header, counted: counted)
     self.init(first: index, count: configuration.maxFrames ?? 1)
@@ -37,7 +38,8 @@ struct FrameSelection: Sendable, Hashable {
         throw PipelineError(
           .invalidField, "frame_index is \(index), but the image has one frame; leave it unset", field: "frame_index")
       }
-      self = .first
+      // An image that is processed has the results of an animation, as it turns out only then that it has one frame.
+      if !isCounted { self = .first }
     } else if header.hasPages {
       self.init(first: try Self.page(index, of: header), count: 1)
     } else if header.hasFrames {
@@ -113,9 +115,11 @@ extension ImageReader {
   /// - Throws: The errors of `FrameSelection`; `invalidField` if the results need different frames.
   mutating func selectFrames(_ configurations: [ProcessingConfiguration]) throws(PipelineError) {
     guard let header else { throw .unfinishedHeader }
+    let isCounted = hasCountedHeader && !configurations.contains { ($0.frameIndex?.value ?? 0) < 0 }
     var selection: FrameSelection?
     for configuration in configurations {
-      var next = try FrameSelection(configuration, of: header, counted: countedFrames)
+      var next = try FrameSelection(
+        configuration, of: header, counted: countedFrames, isCounted: isCounted)
       if next != .first { try select(next) }
       if next.isAnimation, let header = self.header {
         let format = Plan.format(header: header, configuration: configuration, isAnimation: true)

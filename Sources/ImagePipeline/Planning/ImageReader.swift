@@ -32,6 +32,8 @@ package struct ImageReader: ~Copyable {
   ///
   /// It is needed for a frame that is counted from the end.
   package var countedFrames: Int?
+  /// Whether the header contains that number, as the file does not.
+  private(set) var hasCountedHeader = false
   /// Stops the search of pixels when it is cancelled.
   package var cancellation = Cancellation()
 
@@ -392,6 +394,7 @@ package struct ImageReader: ~Copyable {
   mutating func countFrames() {
     if let countedFrames, let counted = header, counted.hasFrames, counted.frameCount == 0 {
       header?.frameCount = countedFrames
+      hasCountedHeader = true
     }
   }
 
