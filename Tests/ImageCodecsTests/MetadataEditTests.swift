@@ -132,6 +132,16 @@ struct MetadataEditTests {
   }
 
   @Test(
+    "XMP keeps no property of the default namespace that no longer holds or is not named",
+    arguments: ["GPSLatitude", "Orientation"])
+  func defaultNamespace(name: String) {
+    let packet = "<rdf:RDF><\(name) xmlns='a'>secret</\(name)><City xmlns='b'>Dorf</City><Item xmlns='c'/></rdf:RDF>"
+    let edited = MetadataEdit(keepsXMP: true).edited(ImageMetadata(xmp: Array(packet.utf8))).xmp
+    #expect(!Self.holds(edited, "secret") && !Self.holds(edited, name))
+    #expect(Self.holds(edited, ">Dorf<") && Self.holds(edited, "<Item "))
+  }
+
+  @Test(
     "XMP that is not well-formed is left out",
     arguments: [
       "<a", "<a>", "</a>", "<a></b>", "<a b></a>", "<a b=c></a>", "<a b=\"<\"></a>", "<!DOCTYPE a><rdf:RDF></rdf:RDF>",

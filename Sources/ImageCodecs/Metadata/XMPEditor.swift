@@ -72,8 +72,10 @@ struct XMPEditor {
   /// Returns whether a property is left out.
   private func isDropped(_ name: ArraySlice<UInt8>) -> Bool {
     let parts = name.split(separator: UInt8(ascii: ":"), maxSplits: 1).map { String(decoding: $0, as: UTF8.self) }
-    guard let local = parts.last, parts.count == 2, parts[0] != "xmlns" else { return false }
-    if Self.structural.contains(local) || Self.structuralPrefixes.contains(parts[0]) { return true }
+    // A property without a prefix is in the default namespace.
+    guard let local = parts.last, parts[0] != "xmlns" else { return false }
+    if Self.structural.contains(local) { return true }
+    if parts.count == 2, Self.structuralPrefixes.contains(parts[0]) { return true }
     if !edit.keepsLocation && local.hasPrefix("GPS") { return true }
     if !edit.keepsSerialNumbers && Self.serialNumbers.contains(local) { return true }
     guard parts[0] == "dc" else { return false }
