@@ -16,6 +16,9 @@ package struct ListenError: Error, CustomStringConvertible {
     }
   }
 
+  /// The maximum size of the path of a socket in bytes, as swift-nio has it.
+  static let maxPathByteCount = 103
+
   package let description: String
 
   /// - Parameters:
@@ -32,6 +35,8 @@ package struct ListenError: Error, CustomStringConvertible {
       case .tcp where number == EADDRINUSE: "address already in use: \(address) (\(options.port))"
       case .tcp where number == EADDRNOTAVAIL: "not an address of this machine: \(address) (\(options.host))"
       case .tcp: "cannot listen on \(address) (\(options.port)): \(text)"
+      case .unix(let path, _) where path.utf8.count > Self.maxPathByteCount:
+        "--unix-socket \(path) has \(path.utf8.count) bytes; it must have at most \(Self.maxPathByteCount)"
       case .unix(let path, _): "cannot listen on \(path) (--unix-socket): \(text)"
       case .inherited(let descriptor): "cannot listen on the socket passed as descriptor \(descriptor): \(text)"
       }

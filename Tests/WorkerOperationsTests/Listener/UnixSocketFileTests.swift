@@ -2,6 +2,7 @@ import Foundation
 import GRPCCore
 import GRPCNIOTransportHTTP2Posix
 import Logging
+import NIOCore
 import Testing
 import WorkerProtocol
 
@@ -15,6 +16,19 @@ struct UnixSocketFileTests {
   init() throws {
     folder = URL(fileURLWithPath: "/tmp/iw-\(UUID().uuidString.prefix(8))")
     try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+  }
+
+  @Test("a path that is too long is refused with its size and the maximum")
+  func longPath() throws {
+    let longest = String(repeating: "a", count: ListenError.maxPathByteCount)
+    _ = try SocketAddress(unixDomainSocketPath: longest)
+    do {
+      _ = try SocketAddress(unixDomainSocketPath: longest + "a")
+      Issue.record("a path of \(longest.utf8.count + 1) bytes is accepted")
+    } catch {
+      let refusal = ListenError(error, address: .unix(path: longest + "a", permissions: 0o600))
+      #expect(refusal.description == "--unix-socket \(longest)a has 104 bytes; it must have at most 103")
+    }
   }
 
   /// Runs a server on the path while `body` runs.
