@@ -66,7 +66,7 @@ def ultra_hdr(image: bytes, gain_map: bytes, exif: bytes = b"", iso: bool = True
         tags = struct.pack(">H", 3) + struct.pack(">HHI4s", 0xB000, 7, 4, b"0100") + struct.pack(">HHII", 0xB001, 4, 1, 2)
         tags += struct.pack(">HHII", 0xB002, 7, 32, 50) + bytes(4)
         entries = struct.pack(">IIIHH", 0x30000, total, 0, 0, 0)
-        entries += struct.pack(">IIIHH", 0, len(described), total - start + (offset_error or 0), 0, 0)
+        entries += struct.pack(">IIIHH", 0, len(described), (total - start + offset_error) & 0xFFFFFFFF, 0, 0)
         return segment(0xE2, b"MPF\0MM\0*" + struct.pack(">I", 8) + tags + entries)
 
     if offset_error is None:

@@ -92,6 +92,9 @@ package struct GainMapSearch: Sendable {
     return listed.first { $0.offset >= position }?.offset
   }
 
+  /// Whether the image is known to end at `position`, whatever its decoder still waits for.
+  package func isImageEnd(_ position: UInt64) -> Bool { contained != nil && segments.imageEnd == position }
+
   /// The images that may be a gain map, in the order of their places; without that of the directory until the end of
   /// the image is found.
   ///

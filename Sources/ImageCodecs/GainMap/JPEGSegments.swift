@@ -63,7 +63,7 @@ struct JPEGSegments {
   private(set) var metadataEnd: UInt64?
 
   private var hasScan = false
-  /// The position behind the image; `nil` until it is reached.
+  /// The position behind the end marker of the image; `nil` until it is reached.
   private(set) var imageEnd: UInt64?
 
   /// Whether the application segments have ended.
@@ -128,8 +128,6 @@ struct JPEGSegments {
     case 0xDA where followsScans: (step, hasScan) = (.length, true)
     default:  // the scan, the end, or what is no segment
       if hasScan, pending[1] == 0xD9 { imageEnd = start + 2 }
-      // The end marker is missing, and another image follows.
-      if hasScan, pending[1] == 0xD8 { imageEnd = start }
       step = .done
     }
   }

@@ -61,7 +61,8 @@ extension ImageReader {
       let image = bytes.extracting(droppingFirst: consumed).extracting(first: byteCount)
       try stored.bytes.append(image)
       consumed += byteCount
-      if try analysis.push(image, isLast: false) {
+      let isEnd = gainMaps?.isImageEnd(position + UInt64(consumed)) ?? false
+      if try analysis.push(image, isLast: isEnd) {
         try end(analysis)
         return true
       }

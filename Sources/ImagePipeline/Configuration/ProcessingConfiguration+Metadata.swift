@@ -8,7 +8,9 @@ extension ProcessingConfiguration {
     Field(
       "color_space", \.colorSpace, takes: "space",
       help: "Choose the color space of the result; 'keep' embeds the image's profile. Default: srgb."),
-    Field("gain_map", \.gainMap, takes: "policy", help: "Choose whether a JPEG keeps its HDR gain map. Default: drop."),
+    Field(
+      "gain_map", \.gainMap, takes: "policy",
+      help: "Choose whether a JPEG result keeps the HDR gain map of a JPEG, HEIC or AVIF. Default: drop."),
     Field("metadata", \.metadata, takes: "policy", help: "Choose the metadata to keep. Default: strip."),
     Field("keep_exif", \.keepEXIF, help: "With --metadata selected: Keep EXIF. Default: false."),
     Field("keep_xmp", \.keepXMP, help: "With --metadata selected: Keep XMP. Default: false."),

@@ -111,7 +111,7 @@ package final class GainMapRoute {
       return nil
     case .needsInput:
       if isImageEnded { throw PipelineError(.internalDefect, "an image goes on behind its last byte") }
-      if count == distance { isImageEnded = route.hasWholeImage }
+      if count == distance { isImageEnded = map.isImageEnd(position) || route.hasWholeImage }
       // An image that goes on where its map would begin has none there.
       if count == distance && !isImageEnded { map.skip(to: position + 1) }
       image = consume route

@@ -53,6 +53,9 @@ struct GainMapWork: ~Copyable {
     return search?.imageEnd(behind: max(start, position)).map { Int(clamping: $0 - position) }
   }
 
+  /// Whether the image is known to end at `position`.
+  func isImageEnd(_ position: UInt64) -> Bool { search?.isImageEnd(position) ?? false }
+
   /// Ignores places before `position`.
   mutating func skip(to position: UInt64) { start = max(start, position) }
 
