@@ -22,6 +22,10 @@ void report(const char *kernel, bool is_good);
 
 void check_faces(void);
 
+// filter_rows.c
+
+void check_filter_rows(void);
+
 // overlay.c
 
 void check_overlay(void);

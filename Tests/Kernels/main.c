@@ -258,6 +258,7 @@ int main(void) {
     check_encoder();
     check_faces();
     check_overlay();
+    check_filter_rows();
   }
   check_similarity();
   printf("kernels: %d differences\n", failures);

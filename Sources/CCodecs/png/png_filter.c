@@ -1,6 +1,6 @@
 // PNG row filters, applied before compression.
 //
-// The scalar versions; png_filter_avx2.c applies all filters in one pass.
+// The scalar versions; png_filter_lanes.h applies all filters in one pass.
 //
 // Sources: PNG specification (third edition), sections 9 and 12.7.
 
@@ -87,22 +87,37 @@ static const uint8_t *repeated_row(png_encoder *e) {
   return candidate;
 }
 
+typedef void (*filter_all)(const png_filter_row *row, uint64_t sums[PNG_FILTER_COUNT]);
+
+/// Returns the version of all filters for vectors, or NULL if this processor has none.
+static filter_all filter_all_in_vectors(void) {
+#if defined(__x86_64__)
+  if (cinstructions_allow(CINSTRUCTIONS_VECTORS) && __builtin_cpu_supports("avx2")) {
+    return ccodecs_png_filter_avx2;
+  }
+#elif defined(__aarch64__)
+  if (cinstructions_allow(CINSTRUCTIONS_VECTORS)) {
+    return ccodecs_png_filter_neon;
+  }
+#endif
+  return NULL;
+}
+
 /// Applies each filter to `current`. Returns the first candidate with the smallest sum.
 static const uint8_t *best_candidate(png_encoder *e) {
   const size_t stride = e->row_bytes + 1;
   ccodecs_png_filter best = CCODECS_PNG_FILTER_NONE;
-#if defined(__x86_64__)
-  if (cinstructions_allow(CINSTRUCTIONS_VECTORS) && __builtin_cpu_supports("avx2")) {
+  const filter_all in_vectors = filter_all_in_vectors();
+  if (in_vectors != NULL) {
     uint64_t sums[PNG_FILTER_COUNT];
     const png_filter_row row = {e->current, e->above, e->pixel_bytes, e->row_bytes, e->candidates + 1, stride};
-    ccodecs_png_filter_avx2(&row, sums);
+    in_vectors(&row, sums);
     for (ccodecs_png_filter way = CCODECS_PNG_FILTER_SUB; way < PNG_FILTER_COUNT; way++) {
       best = sums[way] < sums[best] ? way : best;
     }
     e->candidates[best * stride] = (uint8_t)best;
     return e->candidates + best * stride;
   }
-#endif
   uint64_t least = UINT64_MAX;
   for (ccodecs_png_filter way = CCODECS_PNG_FILTER_NONE; way < PNG_FILTER_COUNT; way++) {
     uint8_t *candidate = e->candidates + way * stride;
