@@ -6,6 +6,7 @@
 
 #define TARGET __attribute__((target("avx2,fma")))
 #define LANES 8
+#define SUMS 8
 
 #include "similarity_lanes.h"
 

@@ -1,5 +1,6 @@
 // The similarity kernels over vectors of floats, written once for all instruction sets. The including file defines
-// LANES (the number of floats in a vector), TARGET (a function attribute), linearize and halve.
+// LANES (the number of floats in a vector), SUMS (of a vector of sums, at most as many), TARGET (a function attribute),
+// linearize and halve.
 //
 // The errors are computed from the difference between result and reference instead of from the result, because the
 // difference is small: it loses no accuracy in single precision, and equal images have no error at all.
@@ -14,6 +15,7 @@
 
 typedef float lanes __attribute__((vector_size(4 * LANES)));
 typedef int32_t whole_lanes __attribute__((vector_size(4 * LANES)));
+typedef float sum_lanes __attribute__((vector_size(4 * SUMS)));
 
 INLINE lanes load_lanes(const float *floats) {
   lanes x;
@@ -133,15 +135,25 @@ INLINE lanes blurred(const float *row) {
 }
 
 typedef struct error_lanes {
-  lanes sum;
-  lanes fourth;
+  sum_lanes sum;
+  sum_lanes fourth;
 } error_lanes;
+
+/// Adds the parts of a vector in the order of the narrower one, so that the sums of both are the same.
+INLINE void add_lanes(lanes x, sum_lanes *sums) {
+  sum_lanes parts[LANES / SUMS];
+  memcpy(parts, &x, sizeof x);
+#pragma unroll
+  for (int i = 0; i < LANES / SUMS; i++) {
+    *sums += parts[i];
+  }
+}
 
 INLINE void add_error(lanes error, error_lanes *sums) {
   const lanes positive = select_lanes(error > 0, error);
   const lanes square = positive * positive;
-  sums->sum += positive;
-  sums->fourth += square * square;
+  add_lanes(positive, &sums->sum);
+  add_lanes(square * square, &sums->fourth);
 }
 
 INLINE lanes magnitude(lanes x) {
@@ -151,7 +163,7 @@ INLINE lanes magnitude(lanes x) {
 INLINE void total(const error_lanes *lanes_sums, float sums[2]) {
   sums[0] = 0;
   sums[1] = 0;
-  for (int i = 0; i < LANES; i++) {
+  for (int i = 0; i < SUMS; i++) {
     sums[0] += lanes_sums->sum[i];
     sums[1] += lanes_sums->fourth[i];
   }

@@ -6,6 +6,7 @@
 
 #define TARGET
 #define LANES 4
+#define SUMS 4
 
 #include "similarity_lanes.h"
 

@@ -82,6 +82,24 @@ struct SimilarityTests {
     }
   }
 
+  @Test("AVX-512 returns the score of AVX2", .enabled(if: cpixels_isa_is_available(CPIXELS_ISA_AVX512)), arguments: cases)
+  func isSame(test: SimilarityCase) {
+    let coarse = test.coarse(12)
+    #expect(test.score(coarse, CPIXELS_ISA_AVX512) == test.score(coarse, CPIXELS_ISA_AVX2))
+  }
+
+  @Test("the errors of some rows of a large image stand for those of all")
+  func samplesRows() {
+    // From 256 rows on, every third one is compared.
+    for step in [6, 12, 24] {
+      let scores = [255, 256].map { height in
+        let test = SimilarityCase(width: 300, height: height)
+        return test.score(test.coarse(step), CPIXELS_ISA_BEST)
+      }
+      #expect(abs(scores[0] - scores[1]) < 0.3, "step \(step): \(scores)")
+    }
+  }
+
   @Test("equal images score 100, and coarser ones less and less", arguments: cases)
   func falls(test: SimilarityCase) {
     for isa in [CPIXELS_ISA_SCALAR, CPIXELS_ISA_BEST] {
