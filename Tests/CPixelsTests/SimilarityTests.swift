@@ -82,7 +82,8 @@ struct SimilarityTests {
     }
   }
 
-  @Test("AVX-512 returns the score of AVX2", .enabled(if: cpixels_isa_is_available(CPIXELS_ISA_AVX512)), arguments: cases)
+  @Test(
+    "AVX-512 returns the score of AVX2", .enabled(if: cpixels_isa_is_available(CPIXELS_ISA_AVX512)), arguments: cases)
   func isSame(test: SimilarityCase) {
     let coarse = test.coarse(12)
     #expect(test.score(coarse, CPIXELS_ISA_AVX512) == test.score(coarse, CPIXELS_ISA_AVX2))

@@ -41,6 +41,15 @@ struct FormatChoiceTests {
     #expect((report.compressionQuality != nil) == isLossy, "\(report.formatTrials)")
   }
 
+  @Test("lossless formats are tried for drawings only, WebP also without PNG")
+  func lossless() throws {
+    #expect(try run(Fixture.bytes("photo.png"), accept: "jpeg,png").report.formatTrials.map(\.format) == ["jpeg"])
+    for accept in ["jpeg,webp", "jpeg,png,webp"] {
+      let report = try run(Fixture.bytes("bilevel.png"), accept: accept).report
+      #expect(report.compressionQuality == nil, "\(report.formatTrials)")
+    }
+  }
+
   @Test("an image with transparency becomes no JPEG, unless nothing else is accepted")
   func alpha() throws {
     let report = try run(Fixture.bytes("alpha.png")).report

@@ -78,7 +78,8 @@ struct ByteTarget {
   /// Chooses the format and the quality of the first trial by a sample of the image.
   private mutating func predict(_ buffer: PixelBuffer, _ allowance: WorkAllowance) throws(PipelineError) {
     guard let image else { return }
-    let search = try SampleSearch(image, buffer, allowance)
+    let ratio = limit.choice == nil ? ImageSample.ratios.score : ImageSample.ratios.formats
+    let search = try SampleSearch(image, ratio: ratio, buffer, allowance)
     if let choice = limit.choice {
       let metadata = first.metadata
       let chosen = try search.choose(choice, limit)
@@ -145,7 +146,7 @@ struct ByteTarget {
     let floor = limit.allowsSmaller ? min(target.maxQuality, ByteLimit.minQualityBeforeSize) : 1
     var search = SimilaritySearch(
       scale: scale, target: target, limit: limit.byteCount, floor: scale.step(floor),
-      isPredicted: limit.usesSample(first))
+      adaptsChroma: limit.adaptsChroma, isPredicted: limit.usesSample(first))
     var last = scale.step(first)
     search.note(quality: last, byteCount: trial.byteCount, score: score)
     while let step = search.next {

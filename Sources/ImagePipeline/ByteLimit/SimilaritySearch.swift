@@ -4,8 +4,8 @@ internal import LibC
 /// Chooses the next quality to try for the smallest result that reaches a similarity and fits a size limit.
 ///
 /// The logarithm of the distance to the maximum score is nearly linear in the `coarseness` of the quality, so trials
-/// are interpolated between earlier ones. Small images and graphics are far from that, and are searched by bisection.
-/// Qualities are steps of a `QualityScale`.
+/// are interpolated between earlier ones, or extrapolated from the last two while all of them failed, or all succeeded.
+/// Small images and graphics are far from that, and are searched by bisection. Qualities are steps of a `QualityScale`.
 struct SimilaritySearch {
   /// The maximum number of trial encodes of one image, including the first: enough to find any of 100 qualities.
   static let maxTrials = 8
@@ -13,8 +13,12 @@ struct SimilaritySearch {
   private static let enough = 0.3
   /// The excess that is close enough if the first quality was predicted: another trial costs more than it saves.
   private static let enoughOfPrediction = 1.0
+  /// The part of a sufficient excess at which trials aim.
+  private static let aim = 0.4
   /// The number of trials after which the search stops extrapolating from trials that all failed, or all succeeded.
-  private static let maxExtrapolations = 3
+  private static let maxExtrapolations = 4
+  /// By how much an extrapolation from two trials goes further than they predict.
+  private static let overshoot = 1.5
 
   private let scale: QualityScale
   private let target: SimilarityTarget
@@ -26,15 +30,23 @@ struct SimilaritySearch {
   private var highest: Int
   private var below: (quality: Int, score: Double)?
   private var above: (quality: Int, score: Double)?
+  /// The trial before the last one, if both failed, or both succeeded.
+  private var previous: (quality: Int, score: Double)?
   private var tooLarge: (quality: Int, size: Double)?
   private var trialCount = 0
   /// The number of consecutive trials that reached the score, or minus the number that did not.
   private var run = 0
   /// Whether the quality of the first trial was predicted by a sample.
   private let isPredicted: Bool
+  /// The lowest quality with chroma at full size, where scores jump; `nil` if chroma does not depend on the quality.
+  private let fullChroma: Int?
 
-  init(scale: QualityScale, target: SimilarityTarget, limit: UInt64, floor: Int, isPredicted: Bool = false) {
+  init(
+    scale: QualityScale, target: SimilarityTarget, limit: UInt64, floor: Int, adaptsChroma: Bool = false,
+    isPredicted: Bool = false
+  ) {
     self.isPredicted = isPredicted
+    fullChroma = adaptsChroma ? scale.step(EncoderOptions.minQualityOfFullChroma) : nil
     self.scale = scale
     self.target = target
     self.limit = Double(limit)
@@ -53,10 +65,12 @@ struct SimilaritySearch {
       return
     }
     if score >= target.score {
+      previous = above
       above = (quality, score)
       highest = min(highest, quality - 1)
       run = max(run, 0) + 1
     } else {
+      previous = below
       below = (quality, score)
       lowest = max(lowest, quality + 1)
       run = min(run, 0) - 1
@@ -68,15 +82,35 @@ struct SimilaritySearch {
     let trialsLeft = Self.maxTrials - trialCount
     guard trialsLeft > 0, lowest <= highest else { return nil }
     guard let near = above ?? below else { return nextSmaller(trialsLeft: trialsLeft) }
-    if above != nil, highest - lowest < scale.minRange { return nil }
-    if let above, let below { return next(above, below, trialsLeft: trialsLeft) }
+    if let above, above.score < target.score + enough || highest - lowest < scale.minRange { return nil }
     if above == nil, tooLarge != nil { return nextBetweenLimits(near, trialsLeft: trialsLeft) }
+    if let below, let fullChroma, isBetween(fullChroma) {
+      let wanted = quality(from: below.quality, distance: distance(aimed) - distance(below.score))
+      if wanted >= fullChroma - 1 { return above?.quality == fullChroma ? nil : fullChroma }
+      if above != nil { return wanted }
+    }
+    if let above, let below { return next(above, below, trialsLeft: trialsLeft) }
     if above == nil, trialsLeft == 1 || trialCount >= Self.maxExtrapolations { return highest }
-    if let above, above.score < target.score + enough { return nil }
-    let aimed = quality(from: near.quality, distance: distance(target.score) - distance(near.score))
-    guard trialCount > 1 else { return aimed }
-    return above == nil ? max(aimed, middle) : min(aimed, middle)
+    let extrapolated = extrapolated(from: near)
+    return trialCount >= Self.maxExtrapolations ? min(extrapolated, middle) : extrapolated
   }
+
+  /// Whether a quality lies above a trial that failed, and at or below the lowest one that succeeded.
+  private func isBetween(_ quality: Int) -> Bool {
+    (below?.quality ?? .max) < quality && quality <= above?.quality ?? highest
+  }
+
+  /// Returns the next quality to try from a trial, and from the one before it if both failed, or both succeeded.
+  private func extrapolated(from near: (quality: Int, score: Double)) -> Int {
+    let distance = distance(aimed) - distance(near.score)
+    guard let previous else { return quality(from: near.quality, distance: distance) }
+    let usual = QualityScale.usualSlope
+    let slope = max(usual / 2, min(usual * 2, slope(near, previous)))
+    return quality(from: near.quality, distance: distance * Self.overshoot * usual / slope)
+  }
+
+  /// The score at which trials aim.
+  private var aimed: Double { min(100, target.score + enough * Self.aim) }
 
   private var enough: Double { isPredicted ? Self.enoughOfPrediction : Self.enough }
 
@@ -100,9 +134,8 @@ struct SimilaritySearch {
   /// Returns the next quality to try between two trials.
   private func next(
     _ above: (quality: Int, score: Double), _ below: (quality: Int, score: Double), trialsLeft: Int
-  ) -> Int? {
-    guard above.score >= target.score + enough else { return nil }
-    var next = interpolated(above, below)
+  ) -> Int {
+    var next = interpolated(above, below, at: aimed)
     // The line can err in the same direction repeatedly.
     if run >= 2 { next = min(next, (next + middle) / 2) }
     if run <= -2 { next = max(next, (next + middle + 1) / 2) }
@@ -113,20 +146,28 @@ struct SimilaritySearch {
   /// too low and higher than needed; `nil` if there is no such quality.
   var expected: Int? {
     guard lowest <= highest, let near = above ?? below else { return nil }
-    if let above, let below { return interpolated(above, below) }
+    if let above, let below { return interpolated(above, below, at: target.score) }
     return quality(from: near.quality, distance: distance(target.score) - distance(near.score))
   }
 
-  private func interpolated(_ above: (quality: Int, score: Double), _ below: (quality: Int, score: Double)) -> Int {
-    let steps = scale.coarseness(below.quality) - scale.coarseness(above.quality)
-    let slope = (distance(below.score) - distance(above.score)) / steps
-    return quality(
-      from: above.quality, distance: (distance(target.score) - distance(above.score)) / slope * QualityScale.usualSlope)
+  private func interpolated(
+    _ above: (quality: Int, score: Double), _ below: (quality: Int, score: Double), at score: Double
+  ) -> Int {
+    quality(
+      from: above.quality,
+      distance: (distance(score) - distance(above.score)) / slope(above, below) * QualityScale.usualSlope)
+  }
+
+  /// By how much the distance to the maximum score rises per unit of coarseness between two trials.
+  private func slope(_ one: (quality: Int, score: Double), _ other: (quality: Int, score: Double)) -> Double {
+    (distance(other.score) - distance(one.score)) / (scale.coarseness(other.quality) - scale.coarseness(one.quality))
   }
 
   /// Returns the quality nearest to `quality` for which bisection can search either part with the trials that are left.
+  ///
+  /// Fine steps are too many for that, and scores between them differ too little.
   private func searchable(_ quality: Int, trialsLeft: Int) -> Int {
-    let count = scale.step(1 << (trialsLeft - 1) - 1)
+    let count = scale.steps == 1 ? 1 << (trialsLeft - 1) - 1 : highest - lowest
     return max(lowest, highest - count, min(quality, lowest + count, highest))
   }
 

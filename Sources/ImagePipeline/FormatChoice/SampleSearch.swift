@@ -2,14 +2,19 @@ internal import ImageCodecs
 
 /// Predicts the format and the quality of a result from trials of a sample.
 struct SampleSearch {
-  /// The maximum number of trials in the format whose quality is predicted.
-  private static let maxTrials = 3
-  /// By how much the predicted quality aims above a target, so that most images reach it: scores of samples are a little
-  /// higher than those of their images.
-  private static let margin = 0.8
+  /// The maximum number of trials in each format. More would hardly improve what a sample predicts.
+  private static let maxTrials = 2
+  /// By how much the predicted quality aims above a target: the middle of the scores that need no other trial.
+  private static let margin = 0.5
+  /// By how much the score of a sampled JPEG is above that of the whole image, per square of its distance to 100: edges
+  /// between tiles hide its artifacts at large scales. Medians of 47 images; see Benchmarks/results/format-choice.md.
+  private static let excess = 0.0025
   /// The maximum distance from the target of a trial by which a quality is predicted; of one that is compared with another
   /// format, if their sizes differ by less than a factor; and otherwise.
-  private static let distances = (predicting: 0.7, near: 1.5, factor: 1.2, far: 5.0)
+  private static let distances = (predicting: 2.5, near: 1.5, factor: 1.2, far: 5.0)
+  /// The minimum share of predictable pixels at which a lossless result may be smaller than a lossy one. Of 196 images, 33
+  /// were smaller without loss, all of which have more; of the others, 40 have more.
+  private static let minPredictableShare = 0.65
   /// The maximum size of the PNG of a drawing, of which lossless WebP is tried, too: compared with the smallest lossy
   /// result, or in bytes per pixel.
   private static let drawing = (ratio: 2.0, density: 0.125)
@@ -22,12 +27,15 @@ struct SampleSearch {
   private struct Trial {
     let options: EncoderOptions
     let byteCount: UInt64
-    /// The similarity, at most 100; `nil` if it is lossless.
+    /// The similarity that the whole image probably has, at most 100; `nil` if it is lossless.
     let score: Double?
   }
 
-  init(_ image: BufferedImage, _ buffer: PixelBuffer, _ allowance: WorkAllowance) throws(PipelineError) {
-    sample = try withCodecErrors { () throws(CodecError) in try ImageSample(image) }
+  /// - `ratio`: One of `ImageSample.ratios`.
+  init(
+    _ image: BufferedImage, ratio: Int, _ buffer: PixelBuffer, _ allowance: WorkAllowance
+  ) throws(PipelineError) {
+    sample = try withCodecErrors { () throws(CodecError) in try ImageSample(image, ratio: ratio) }
     self.buffer = buffer
     self.allowance = allowance
   }
@@ -48,11 +56,15 @@ struct SampleSearch {
   ) throws(PipelineError) -> (options: EncoderOptions, maxScore: Double, compared: [FormatTrial]) {
     var (trials, maxScore) = try lossyTrials(choice, limit)
     let score = trials.first?.score ?? 100
-    for candidate in choice.candidates where !candidate.isLossy { trials.append(try encode(candidate)) }
+    let mayBeLossless = try choice.candidates.contains(where: \.isLossy) ? isPredictable : true
+    for candidate in choice.candidates where !candidate.isLossy && mayBeLossless {
+      trials.append(try encode(candidate))
+    }
     let smallest = trials.filter { $0.score != nil }.map { size(of: $0, at: score) }.min() ?? .infinity
     let pixelCount = Double(choice.candidates[0].width) * Double(choice.candidates[0].height)
     let maxSize = max(smallest * Self.drawing.ratio, pixelCount * Self.drawing.density)
-    let isDrawing = trials.contains { $0.score == nil && size(of: $0, at: score) < maxSize }
+    let lossless = trials.filter { $0.score == nil }
+    let isDrawing = mayBeLossless && (lossless.isEmpty || lossless.contains { size(of: $0, at: score) < maxSize })
     if isDrawing, var lossless = choice.candidates.first(where: { $0.format == .webp && $0.isLossy }) {
       lossless.webp.isLossless = true
       trials.append(try encode(lossless))
@@ -64,6 +76,13 @@ struct SampleSearch {
     let target = SimilarityTarget(score: score, maxQuality: 100)
     compared[0].trial = try refine(best, target: target, limit.applied(to: best.options))
     return (compared[0].trial.options, maxScore, compared.map { FormatTrial($0.trial.options, size: $0.size) })
+  }
+
+  /// Whether a lossless result may be the smallest.
+  private var isPredictable: Bool {
+    get throws(PipelineError) {
+      try withCodecErrors { () throws(CodecError) in try sample.predictableShare } >= Self.minPredictableShare
+    }
   }
 
   /// Returns a trial in each lossy format; the first one has the score at which all of them are compared.
@@ -143,7 +162,13 @@ struct SampleSearch {
     let score =
       options.isLossy && SimilarityTarget.isMeasurable(PixelSize(width: options.width, height: options.height))
       ? try SimilarityTrial.score(of: bytes, options: options, image: image, budget: image.budget, allowance) : nil
-    return Trial(options: encoder, byteCount: bytes.byteCount, score: score)
+    return Trial(options: encoder, byteCount: bytes.byteCount, score: score.map { wholeScore($0, options.format) })
+  }
+
+  /// Returns the score of the whole image where that of the sample is known.
+  private func wholeScore(_ score: Double, _ format: ImageFormat) -> Double {
+    guard sample.ratio > 1, format.traits.output?.sizeCurve == .libjpeg else { return score }
+    return score - Self.excess * (100 - score) * (100 - score)
   }
 
   /// Returns the estimated size in bytes of the whole image where it has a score.
