@@ -67,21 +67,11 @@ static const uint8_t *pixel_at(const gif_encoder *e, const uint8_t *canvas, uint
 
 /// Counts the colors of a part of a canvas, except pixels that equal those of `before` if it is not NULL.
 static void count_colors(gif_encoder *e, const uint8_t *canvas, const uint8_t *before, ccodecs_rectangle part) {
-  const size_t size = e->canvases.pixel_bytes;
   ccodecs_palette_histogram_clear(e->histogram);
   for (uint32_t y = part.top; y < part.top + part.height; y++) {
-    const uint8_t *row = pixel_at(e, canvas, part.left, y);
-    const uint8_t *other = before == NULL ? NULL : pixel_at(e, before, part.left, y);
-    for (uint32_t x = 0; x < part.width;) {
-      uint32_t end = x;
-      while (end < part.width && (other == NULL || memcmp(row + end * size, other + end * size, size) != 0)) {
-        end++;
-      }
-      ccodecs_palette_histogram_add(e->histogram, row + x * size, (uint32_t)size, end - x);
-      for (x = end; x < part.width && memcmp(row + x * size, other + x * size, size) == 0;) {
-        x++;
-      }
-    }
+    ccodecs_palette_histogram_add_changes(
+        e->histogram, pixel_at(e, canvas, part.left, y), before == NULL ? NULL : pixel_at(e, before, part.left, y),
+        (uint32_t)e->canvases.pixel_bytes, part.width);
   }
 }
 
@@ -333,19 +323,25 @@ static ccodecs_status spool_output(gif_encoder *e) {
 
 /// Returns whether a pixel of the current frame is transparent that was not in the previous one.
 static bool needs_clearing(const gif_encoder *e, ccodecs_rectangle part) {
-  if (e->canvases.pixel_bytes != 4) {
-    return false;
-  }
-  for (uint32_t y = part.top; y < part.top + part.height; y++) {
+  uint8_t cleared = 0; // the highest bit: alpha is less than OPAQUE now, and was not before
+  for (uint32_t y = part.top; y < part.top + part.height && e->canvases.pixel_bytes == 4 && cleared < OPAQUE; y++) {
     const uint8_t *now = pixel_at(e, e->canvases.current, part.left, y);
     const uint8_t *before = pixel_at(e, e->canvases.previous, part.left, y);
     for (size_t x = 0; x < part.width; x++) {
-      if (now[4 * x + 3] < OPAQUE && before[4 * x + 3] >= OPAQUE) {
-        return true;
-      }
+      cleared |= (uint8_t)(~now[4 * x + 3] & before[4 * x + 3]);
     }
   }
-  return false;
+  return cleared >= OPAQUE;
+}
+
+/// Returns how many of `count` pixels are equal.
+static inline __attribute__((always_inline)) uint32_t count_equal(
+    const uint8_t *a, const uint8_t *b, uint32_t count, size_t pixel_bytes) {
+  uint32_t equal = 0;
+  for (size_t x = 0; x < count; x++) {
+    equal += memcmp(a + x * pixel_bytes, b + x * pixel_bytes, pixel_bytes) == 0 ? 1 : 0;
+  }
+  return equal;
 }
 
 /// Returns the number of pixels of a part that did not change.
@@ -355,11 +351,10 @@ static uint64_t count_unchanged(const gif_encoder *e, ccodecs_rectangle part) {
   for (uint32_t y = part.top; y < part.top + part.height; y++) {
     const uint8_t *now = pixel_at(e, e->canvases.current, part.left, y);
     const uint8_t *before = pixel_at(e, e->canvases.previous, part.left, y);
-    uint32_t row = 0;
-    for (size_t x = 0; x < part.width; x++) {
-      row += memcmp(now + x * size, before + x * size, size) == 0 ? 1 : 0;
-    }
-    count += row;
+    // Each size is a loop of its own, so that pixels are compared as numbers.
+    count += size == 4   ? count_equal(now, before, part.width, 4)
+             : size == 3 ? count_equal(now, before, part.width, 3)
+                         : count_equal(now, before, part.width, 1);
   }
   return count;
 }

@@ -85,6 +85,12 @@ ccodecs_status ccodecs_palette_histogram_create(
 void ccodecs_palette_histogram_add(
     ccodecs_palette_histogram *histogram, const uint8_t *pixels, uint32_t channels, uint32_t count);
 
+/// Counts the colors of pixels that differ from those of `before`, which has as many with as many channels; of all if
+/// it is NULL.
+void ccodecs_palette_histogram_add_changes(
+    ccodecs_palette_histogram *histogram, const uint8_t *pixels, const uint8_t *before, uint32_t channels,
+    uint32_t count);
+
 /// Forgets all colors.
 void ccodecs_palette_histogram_clear(ccodecs_palette_histogram *histogram);
 

@@ -12,6 +12,7 @@ enum {
   BUCKETS = 1 << 11, // of an axis
   WEIGHT_BITS = 38,  // of the sum of all weights, so that products with squared distances have 62 bits
   ROUNDS = 12,       // of k-means
+  BATCH = 64,        // of points whose nearest centers are found at once
 };
 
 /// A color to represent.
@@ -41,6 +42,7 @@ typedef struct builder {
   uint32_t heaviest[CCODECS_PALETTE_MAX_COLORS]; ///< The point with the largest weight of each cluster.
   sums clusters[CCODECS_PALETTE_MAX_COLORS];
   uint64_t bucket_weights[BUCKETS];
+  uint32_t keys[BATCH]; ///< Squared distances and centers: ccodecs_palette_nearest_find.
   palette_nearest nearest;
   weighted_point points[PALETTE_MAX_BINS];
 } builder;
@@ -61,7 +63,7 @@ static void fill_points(builder *b, const ccodecs_palette_histogram *h) {
   b->count = h->bin_count;
   for (uint32_t i = 0; i < b->count; i++) {
     uint8_t rgba[4];
-    palette_bin_color(h, h->bins + i, rgba);
+    palette_bin_color(h, i, rgba);
     const uint64_t weight = h->bins[i].weight >> shift;
     b->points[i] = (weighted_point){ccodecs_palette_space_point(&h->space, rgba), i, weight > 0 ? weight : 1};
   }
@@ -178,13 +180,26 @@ static void split(builder *b, uint32_t max_count) {
 
 // MARK: k-means
 
+/// Finds the nearest center of points, for a batch.
+static void find_colors(builder *b, uint32_t first) {
+  palette_point points[BATCH];
+  const uint32_t left = b->count - first, count = left < BATCH ? left : BATCH;
+  for (uint32_t i = 0; i < count; i++) {
+    points[i] = b->points[first + i].point;
+  }
+  ccodecs_palette_nearest_find(&b->nearest, points, count, b->keys);
+}
+
 /// Assigns points to centers and adds them up.
 static void assign(builder *b) {
   ccodecs_palette_nearest_set(&b->nearest, b->centers, b->box_count);
   memset(b->clusters, 0, sizeof b->clusters);
   for (uint32_t i = 0; i < b->count; i++) {
     const weighted_point *p = b->points + i;
-    const uint32_t key = palette_nearest_find(&b->nearest, p->point);
+    if (i % BATCH == 0) {
+      find_colors(b, i);
+    }
+    const uint32_t key = b->keys[i % BATCH];
     sums *cluster = b->clusters + (key & 0xff);
     if (cluster->weight == 0 || p->weight > b->points[b->heaviest[key & 0xff]].weight) {
       b->heaviest[key & 0xff] = i;
@@ -269,7 +284,7 @@ static void add_centers(builder *b, const ccodecs_palette_histogram *h, ccodecs_
     }
     const weighted_point *heaviest = b->points + b->heaviest[i];
     if (h->dropped_bits == 0 && heaviest->weight >= b->clusters[i].weight - heaviest->weight) {
-      palette_bin_color(h, h->bins + heaviest->bin, rgba);
+      palette_bin_color(h, heaviest->bin, rgba);
     } else {
       ccodecs_palette_space_color(b->centers[i], rgba);
     }
@@ -293,7 +308,7 @@ ccodecs_status ccodecs_palette_build(ccodecs_palette_histogram *h, uint32_t max_
   if (palette->is_exact) {
     for (uint32_t i = 0; i < h->bin_count; i++) {
       uint8_t rgba[4];
-      palette_bin_color(h, h->bins + i, rgba);
+      palette_bin_color(h, i, rgba);
       memcpy(palette->colors[palette->count++], rgba, 4);
     }
     palette->colors[0][3] = palette->count == 0 ? 255 : palette->colors[0][3];
@@ -318,7 +333,7 @@ static bool append_all(const ccodecs_palette_histogram *h, uint32_t max_colors, 
   const uint32_t count = palette->count;
   for (uint32_t i = 0; i < h->bin_count; i++) {
     uint8_t rgba[4];
-    palette_bin_color(h, h->bins + i, rgba);
+    palette_bin_color(h, i, rgba);
     if (has_color(palette, rgba)) {
       continue;
     }
@@ -336,7 +351,10 @@ static void keep_distant(builder *b, uint32_t max_error) {
   uint32_t count = 0;
   ccodecs_palette_nearest_set(&b->nearest, b->centers, b->box_count);
   for (uint32_t i = 0; i < b->count; i++) {
-    if (palette_nearest_find(&b->nearest, b->points[i].point) >> 8 > max_error) {
+    if (i % BATCH == 0) {
+      find_colors(b, i);
+    }
+    if (b->keys[i % BATCH] >> 8 > max_error) {
       b->points[count++] = b->points[i];
     }
   }

@@ -71,16 +71,17 @@ static bool merge_bins(ccodecs_palette_histogram *h) {
     if (slot == NULL || *slot == 0) {
       has_slots = slot != NULL;
       bin.slot = has_slots ? (uint32_t)(slot - h->slots) : 0;
-      h->bins[h->bin_count++] = bin;
+      h->bins[h->bin_count] = bin;
+      memmove(h->sums[h->bin_count++], h->sums[i], sizeof h->sums[i]);
       if (has_slots) {
         *slot = (uint16_t)h->bin_count;
       }
       continue;
     }
-    palette_bin *same = h->bins + *slot - 1;
-    same->weight += bin.weight;
+    const uint32_t same = *slot - 1u;
+    h->bins[same].weight += bin.weight;
     for (int c = 0; c < 4; c++) {
-      same->sums[c] += bin.sums[c];
+      h->sums[same][c] += h->sums[i][c];
     }
   }
   return has_slots;
@@ -89,9 +90,8 @@ static bool merge_bins(ccodecs_palette_histogram *h) {
 /// Drops one more bit, or several if keys have no slots otherwise. Without any bits there is one key.
 static void drop_bit(ccodecs_palette_histogram *h) {
   for (uint32_t i = 0; i < h->bin_count && h->dropped_bits == 0; i++) {
-    palette_bin *bin = h->bins + i;
     for (int c = 0; c < 4; c++) {
-      bin->sums[c] = bin->weight * (bin->key >> 8 * c & 0xff);
+      h->sums[i][c] = h->bins[i].weight * (h->bins[i].key >> 8 * c & 0xff);
     }
   }
   do {
@@ -106,23 +106,29 @@ static void count_color(ccodecs_palette_histogram *h, uint32_t color, uint32_t w
     slot = find_slot(h, color & kept_bits(h->dropped_bits));
   }
   if (*slot == 0) {
-    h->bins[h->bin_count] =
-        (palette_bin){.key = color & kept_bits(h->dropped_bits), .slot = (uint32_t)(slot - h->slots)};
+    const uint32_t key = color & kept_bits(h->dropped_bits);
+    h->bins[h->bin_count] = (palette_bin){.key = key, .slot = (uint32_t)(slot - h->slots)};
+    memset(h->sums[h->bin_count], 0, h->dropped_bits > 0 ? sizeof h->sums[0] : 0);
     *slot = (uint16_t)++h->bin_count;
   }
-  palette_bin *bin = h->bins + *slot - 1;
-  bin->weight += weight;
+  const uint32_t bin = *slot - 1u;
+  h->bins[bin].weight += weight;
   for (int c = 0; c < 4 && h->dropped_bits > 0; c++) {
-    bin->sums[c] += (uint64_t)weight * (color >> 8 * c & 0xff);
+    h->sums[bin][c] += (uint64_t)weight * (color >> 8 * c & 0xff);
   }
 }
 
-void ccodecs_palette_histogram_add(
-    ccodecs_palette_histogram *h, const uint8_t *pixels, uint32_t channels, uint32_t count) {
+/// Counts pixels, except those that equal a pixel of `before` if it is not NULL.
+static inline __attribute__((always_inline)) void count_pixels(
+    ccodecs_palette_histogram *h, const uint8_t *pixels, const uint8_t *before, uint32_t channels, uint32_t count) {
   const bool is_binary = h->transparency != CCODECS_PALETTE_ALPHA;
   uint32_t last = 0, run = 0;
-  for (uint32_t x = 0; x < count; x++, pixels += channels) {
-    const uint32_t color = palette_represented(palette_read_pixel(pixels, channels), is_binary);
+  for (size_t x = 0; x < count; x++) {
+    const uint32_t pixel = palette_read_pixel(pixels + x * channels, channels);
+    if (before != NULL && pixel == palette_read_pixel(before + x * channels, channels)) {
+      continue;
+    }
+    const uint32_t color = palette_represented(pixel, is_binary);
     if (color == 0) {
       h->has_transparent = true;
       if (is_binary) {
@@ -138,5 +144,19 @@ void ccodecs_palette_histogram_add(
   }
   if (run > 0) {
     count_color(h, last, run);
+  }
+}
+
+void ccodecs_palette_histogram_add(
+    ccodecs_palette_histogram *h, const uint8_t *pixels, uint32_t channels, uint32_t count) {
+  ccodecs_palette_histogram_add_changes(h, pixels, NULL, channels, count);
+}
+
+void ccodecs_palette_histogram_add_changes(
+    ccodecs_palette_histogram *h, const uint8_t *pixels, const uint8_t *before, uint32_t channels, uint32_t count) {
+  if (channels == 4) {
+    count_pixels(h, pixels, before, 4, count);
+  } else {
+    count_pixels(h, pixels, before, channels, count);
   }
 }

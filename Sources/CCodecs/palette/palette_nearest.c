@@ -93,3 +93,17 @@ uint32_t ccodecs_palette_nearest_of(const palette_group *groups, uint32_t count,
   }
   return least;
 }
+
+void ccodecs_palette_nearest_find(
+    palette_nearest *nearest, const palette_point *points, uint32_t count, uint32_t *keys) {
+#if defined(__x86_64__)
+  if (nearest->has_avx2) {
+    ccodecs_palette_nearest_find_avx2(nearest, points, count, keys);
+    return;
+  }
+#endif
+  for (uint32_t i = 0; i < count; i++) {
+    const uint32_t list = palette_list_of(nearest, palette_cell(points[i]));
+    keys[i] = ccodecs_palette_nearest_of(nearest->groups + (list & 0xffff), list >> 16, points[i]);
+  }
+}

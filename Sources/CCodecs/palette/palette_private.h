@@ -5,6 +5,7 @@
 
 #include "palette.h"
 
+#include <stddef.h>
 #include <string.h>
 
 enum { PALETTE_BLOCK_BYTES = 128 }; ///< What an allocation takes in addition, at most.
@@ -167,25 +168,22 @@ static inline uint32_t palette_cell(palette_point p) {
   return ((d << PALETTE_CELL_BITS | a) << PALETTE_CELL_BITS | b) << PALETTE_CELL_BITS | c;
 }
 
+/// Returns the list of the cell that contains a point within the range.
+static inline uint32_t palette_list_of(palette_nearest *nearest, uint32_t cell) {
+  const uint32_t made = nearest->cells[cell];
+  return made != 0 ? made : ccodecs_palette_nearest_make(nearest, cell);
+}
+
 /// Returns the squared distance times 256 plus the index of the nearest color, the first of those at the same distance.
 uint32_t ccodecs_palette_nearest_of(const palette_group *groups, uint32_t count, palette_point point);
-#if defined(__x86_64__)
-uint32_t ccodecs_palette_nearest_of_avx2(const palette_group *groups, uint32_t count, palette_point point);
-#endif
 
-/// The same for a point within the range.
-static inline uint32_t palette_nearest_find(palette_nearest *nearest, palette_point point) {
-  const uint32_t cell = palette_cell(point);
-  const uint32_t made = nearest->cells[cell];
-  const uint32_t list = made != 0 ? made : ccodecs_palette_nearest_make(nearest, cell);
-  const palette_group *groups = nearest->groups + (list & 0xffff);
+/// The same of all colors, for points within the range.
+void ccodecs_palette_nearest_find(
+    palette_nearest *nearest, const palette_point *points, uint32_t count, uint32_t *keys);
 #if defined(__x86_64__)
-  if (nearest->has_avx2) {
-    return ccodecs_palette_nearest_of_avx2(groups, list >> 16, point);
-  }
+void ccodecs_palette_nearest_find_avx2(
+    palette_nearest *nearest, const palette_point *points, uint32_t count, uint32_t *keys);
 #endif
-  return ccodecs_palette_nearest_of(groups, list >> 16, point);
-}
 
 // MARK: Histogram (palette_histogram.c)
 
@@ -196,7 +194,6 @@ typedef struct palette_bin {
   uint32_t key;  ///< The color, R in the lowest byte, without the bits that are not distinguished.
   uint32_t slot; ///< Where `slots` has it.
   uint64_t weight;
-  uint64_t sums[4]; ///< Set once bits are dropped; before, they are the products of the color and the weight.
 } palette_bin;
 
 struct ccodecs_palette_histogram {
@@ -208,6 +205,7 @@ struct ccodecs_palette_histogram {
   uint32_t bin_count;
   uint16_t slots[PALETTE_SLOTS]; ///< Number of the bin plus 1, or 0.
   palette_bin bins[PALETTE_MAX_BINS];
+  uint64_t sums[PALETTE_MAX_BINS][4]; ///< Of the samples of bins' pixels, once bits are dropped.
 };
 
 /// Returns a color as one number, R in the lowest byte.
@@ -237,10 +235,11 @@ static inline void palette_split_key(uint32_t color, uint8_t rgba[4]) {
 }
 
 /// Returns the mean color of a bin.
-static inline void palette_bin_color(const ccodecs_palette_histogram *h, const palette_bin *bin, uint8_t rgba[4]) {
+static inline void palette_bin_color(const ccodecs_palette_histogram *h, uint32_t bin, uint8_t rgba[4]) {
+  const uint64_t weight = h->bins[bin].weight;
   for (int c = 0; c < 4; c++) {
-    rgba[c] =
-        h->dropped_bits == 0 ? (uint8_t)(bin->key >> 8 * c) : (uint8_t)((bin->sums[c] + bin->weight / 2) / bin->weight);
+    rgba[c] = h->dropped_bits == 0 ? (uint8_t)(h->bins[bin].key >> 8 * c)
+                                   : (uint8_t)((h->sums[bin][c] + weight / 2) / weight);
   }
 }
 
@@ -249,5 +248,69 @@ static inline void palette_bin_color(const ccodecs_palette_histogram *h, const p
 static inline uint32_t palette_first_color(const ccodecs_palette *palette) {
   return palette->is_binary && palette->transparent == 0 && palette->count > 1 ? 1 : 0;
 }
+
+// MARK: Mapper (palette_map.c)
+
+enum {
+  PALETTE_MAX_ERROR = 511, // of an axis, so that sums of 16ths fit in 16 bits
+  PALETTE_TABLE_SLOTS = 4096,
+  PALETTE_NOT_FIXED = -1,
+  // 256ths of the error that are diffused where neighbors are equal, and where they differ by at least EDGE.
+  PALETTE_SMOOTH_STRENGTH = 192,
+  PALETTE_EDGE_STRENGTH = 160,
+  PALETTE_EDGE = 128,
+};
+
+/// Stands for a pixel that takes no part in error diffusion.
+static const palette_point palette_absent = {{INT16_MIN, 0, 0, 0}};
+
+struct ccodecs_palette_mapper {
+  ccodecs_budget *budget;
+  ccodecs_palette palette;
+  uint32_t width;
+  uint32_t first;        ///< The first color of `nearest`: 1 if a transparent entry is not one of its colors.
+  bool is_backward;      ///< The next row is mapped from right to left.
+  palette_point *rows;   ///< The block of the following rows, each with one more pixel at both ends.
+  palette_point *into;   ///< Errors into this row, in 16ths.
+  palette_point *below;  ///< Errors into the next row.
+  palette_point *points; ///< The row's pixels.
+  palette_point *above;  ///< The previous row's pixels.
+  int16_t *fixed;        ///< Indices of pixels that take no part in error diffusion; negative for others.
+  uint16_t table[PALETTE_TABLE_SLOTS];          ///< Of an exact palette: index plus 1 by color, or 0.
+  uint32_t repeats[CCODECS_PALETTE_MAX_COLORS]; ///< By how much the previous index may be worse, per best index.
+  uint32_t radii[CCODECS_PALETTE_MAX_COLORS];   ///< Squared distances within which a color is the nearest.
+  palette_space space;
+  palette_nearest nearest;
+};
+
+/// Returns the largest difference to the neighbors that errors are diffused to or from, the ones below excepted.
+static inline int palette_contrast(const ccodecs_palette_mapper *m, size_t x, size_t count) {
+  const palette_point here = m->points[x],
+                      neighbors[3] = {m->points[x > 0 ? x - 1 : x], m->points[x + 1 < count ? x + 1 : x], m->above[x]};
+  int most = 0;
+  for (int i = 0; i < 3; i++) {
+    if (neighbors[i].axes[0] == palette_absent.axes[0]) {
+      continue;
+    }
+    for (int k = 0; k < PALETTE_AXES; k++) {
+      const int difference = neighbors[i].axes[k] - here.axes[k];
+      const int size = difference < 0 ? -difference : difference;
+      most = size > most ? size : most;
+    }
+  }
+  return most;
+}
+
+/// Returns how many 256ths of an error are diffused.
+static inline int palette_strength(int contrast) {
+  const int edge = contrast < PALETTE_EDGE ? contrast : PALETTE_EDGE;
+  return PALETTE_SMOOTH_STRENGTH + (PALETTE_EDGE_STRENGTH - PALETTE_SMOOTH_STRENGTH) * edge / PALETTE_EDGE;
+}
+
+/// Maps a row whose points and fixed indices are set, and diffuses its errors.
+void ccodecs_palette_diffuse(ccodecs_palette_mapper *m, uint32_t count, uint8_t *indices);
+#if defined(__x86_64__)
+void ccodecs_palette_diffuse_avx2(ccodecs_palette_mapper *m, uint32_t count, uint8_t *indices);
+#endif
 
 #endif
