@@ -218,7 +218,7 @@ static void note_hit(search *search, uint32_t x, uint32_t y) {
   }
 }
 
-cpixels_faces_judge cpixels_faces_judge_for(cpixels_isa isa) {
+cpixels_faces_judge cpixels_faces_judge_of(cpixels_isa isa) {
 #if defined(__x86_64__)
   if (cpixels_isa_has_avx2(isa)) {
     return cpixels_faces_judge_avx2;
@@ -335,7 +335,7 @@ size_t cpixels_faces_find(
   uint8_t *next = workspace;
   search search = {
       .cascade = cascade,
-      .judge = cpixels_faces_judge_for(isa),
+      .judge = cpixels_faces_judge_of(isa),
       .width = width,
       .height = height,
       .source_width = width,

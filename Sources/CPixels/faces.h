@@ -73,6 +73,6 @@ uint32_t cpixels_faces_judge_neon(const cpixels_cascade *cascade, const uint32_t
 #endif
 
 /// Returns the version for an instruction set.
-cpixels_faces_judge cpixels_faces_judge_for(cpixels_isa isa);
+cpixels_faces_judge cpixels_faces_judge_of(cpixels_isa isa);
 
 #endif

@@ -439,7 +439,7 @@ static size_t faces_of(
   return face_count;
 }
 
-static const cpixels_network_kernels *kernels_for(cpixels_isa isa) {
+const cpixels_network_kernels *cpixels_network_kernels_of(cpixels_isa isa) {
 #if defined(__x86_64__)
   if (cpixels_isa_has_avx2(isa)) {
     return &cpixels_network_avx2;
@@ -458,7 +458,7 @@ size_t cpixels_network_find(
   if (width == 0 || height == 0 || width > CPIXELS_NETWORK_MAX_SIDE || height > CPIXELS_NETWORK_MAX_SIDE) {
     return 0;
   }
-  const run run = {network, kernels_for(isa), plan_for(network, width, height), workspace};
+  const run run = {network, cpixels_network_kernels_of(isa), plan_for(network, width, height), workspace};
   const uint32_t start[2] = {(run.plan.width - width) / 2, (run.plan.height - height) / 2};
   memset(run.floats + run.plan.zeros, 0, (run.plan.columns - run.plan.zeros) * sizeof *run.floats);
   place_image(&run, rgb, width, height, start[0], start[1]);

@@ -97,6 +97,8 @@ extern const cpixels_network_kernels cpixels_network_avx2;
 extern const cpixels_network_kernels cpixels_network_neon;
 #endif
 
+const cpixels_network_kernels *cpixels_network_kernels_of(cpixels_isa isa);
+
 // MARK: Reading
 
 /// A file, of which any part can be wrong.

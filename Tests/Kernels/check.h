@@ -30,6 +30,14 @@ void check_filter_rows(void);
 
 void check_overlay(void);
 
+// palette.c
+
+void check_palette(void);
+
+// samples.c
+
+void check_samples(void);
+
 // transforms.c
 
 void check_transforms(void);

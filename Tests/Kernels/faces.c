@@ -70,8 +70,8 @@ void check_faces(void) {
       deviations[i] = next_random() % 4 == 0 ? (float)(next_random() % 3) - 1 : (float)(next_random() % 50000);
     }
     const uint32_t *first = sums + place + next_random() % (IMAGE - 2 * SIDE) * CPIXELS_FACES_STRIDE;
-    const uint32_t expected = cpixels_faces_judge_for(CPIXELS_ISA_SCALAR)(&cascade, first, deviations);
-    is_good = is_good && cpixels_faces_judge_for(CPIXELS_ISA_BEST)(&cascade, first, deviations) == expected;
+    const uint32_t expected = cpixels_faces_judge_of(CPIXELS_ISA_SCALAR)(&cascade, first, deviations);
+    is_good = is_good && cpixels_faces_judge_of(CPIXELS_ISA_BEST)(&cascade, first, deviations) == expected;
   }
   report("faces", is_good);
 }

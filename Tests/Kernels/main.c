@@ -218,6 +218,39 @@ static void check_similarity(void) {
 
 // MARK: JPEG encoder
 
+static bool are_equal(const jpeg_block blocks[2]) {
+  bool is_good = blocks[0].mask == blocks[1].mask && blocks[0].dc == blocks[1].dc;
+  for (uint64_t mask = blocks[0].mask; mask != 0; mask &= mask - 1) {
+    const uint8_t index = ccodecs_jpeg_transposed_zigzag[__builtin_ctzll(mask)];
+    is_good = is_good && blocks[0].levels[index] == blocks[1].levels[index];
+  }
+  return is_good;
+}
+
+static void check_quantization(const jpeg_encode_kernels *const kernels[2]) {
+  uint8_t samples[JPEG_BLOCK];
+  int16_t coefficients[JPEG_BLOCK];
+  jpeg_encode_tables tables;
+  jpeg_chooser chooser;
+  ccodecs_jpeg_encode_tables_init(&tables, (float)(1 + next_random() % 100), false);
+  ccodecs_jpeg_chooser_init(&chooser, &tables, next_random() % 3);
+  fill(samples, sizeof samples);
+  for (size_t i = 0; i < JPEG_BLOCK; i++) {
+    coefficients[i] = (int16_t)((int32_t)(next_random() % 1000) - 500);
+  }
+  const float lambda = tables.lambda[0] * (float)(next_random() % 100) / 50;
+  jpeg_block blocks[2];
+  float values[2][JPEG_BLOCK];
+  for (int i = 0; i < 2; i++) {
+    kernels[i]->quantize(&chooser, samples, 8, lambda, values[i], &blocks[i]);
+  }
+  report("quantization", are_equal(blocks) && memcmp(values[0], values[1], sizeof values[0]) == 0);
+  for (int i = 0; i < 2; i++) {
+    kernels[i]->requantize(&chooser, coefficients, lambda, values[i], &blocks[i]);
+  }
+  report("quantization of coefficients", are_equal(blocks) && memcmp(values[0], values[1], sizeof values[0]) == 0);
+}
+
 static void check_encoder(void) {
   static uint8_t rgb[3 * MAX_PIXELS], planes[2][3][MAX_PIXELS + GUARD];
   const jpeg_encode_kernels *kernels[2] = {&ccodecs_jpeg_encode_kernels_scalar, ccodecs_jpeg_encode_kernels()};
@@ -243,6 +276,7 @@ static void check_encoder(void) {
     kernels[i]->activity(samples, STRIDE, BLOCKS, sums[i]);
   }
   report("activity", memcmp(sums[0], sums[1], sizeof sums[0]) == 0);
+  check_quantization(kernels);
 }
 
 int main(void) {
@@ -259,6 +293,8 @@ int main(void) {
     check_faces();
     check_overlay();
     check_filter_rows();
+    check_palette();
+    check_samples();
   }
   check_similarity();
   printf("kernels: %d differences\n", failures);

@@ -16,6 +16,7 @@ build() {
     -I"$sources/CCodecs/include" -I"$sources/CInstructions/include" -I"$sources/CPixels/include" -I"$sources/CPixels" \
     "$sources"/CInstructions/*.c "$sources"/CPixels/*.c "$sources"/CCodecs/jpeg/jpeg_idct*.c \
     "$sources"/CCodecs/jpeg/jpeg_encode*.c "$sources"/CCodecs/png/png_*filter*.c "$sources"/CCodecs/core/encoder.c \
+    "$sources"/CCodecs/raw/raw_rows*.c "$sources"/CCodecs/palette/*.c \
     "$sources"/CCodecs/memory/*.c "$here"/*.c "${@:2}" -lm -o "$1" 2> >(grep -v 'gold: warning' >&2)
 }
 
