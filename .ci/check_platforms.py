@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Finds what exists on Linux alone, outside the places that are for Linux.
+"""Finds what exists on Linux alone, outside the places that are for Linux, and kernels that only x86-64 has.
 
 No machine of this project's tests has Darwin. So that the sources still compile there, headers, functions, constants and
 files that only Linux has may be used:
@@ -7,7 +7,9 @@ files that only Linux has may be used:
 - between `#if` and `#endif` of a condition that names Linux or its C library;
 - where ALLOWED says why.
 
-Exit status 1 if any is used elsewhere.
+Each file of kernels for AVX2 has one for NEON next to it, unless WITHOUT_NEON says why not.
+
+Exit status 1 if anything is used elsewhere, or a file is missing.
 
 Use: check_platforms.py
 """
@@ -37,6 +39,11 @@ ALLOWED = {
     ("WorkerTelemetry/Metrics/ProcessStatus.swift", "/proc/"): "a file that does not exist is 0",
     ("WorkerIsolation/HelperZygote.swift", "/proc/self/exe"): "helpers exist on Linux alone",
 }
+# A file of kernels for AVX2, and why there is none for NEON.
+WITHOUT_NEON = {
+    "CCodecs/jpeg/jpeg_ahead_blocks_avx2.c": "whether blocks in lockstep pay must be measured, and no machine is at hand",
+    "CCodecs/palette/palette_nearest_avx2.c": "clang makes vectors of the portable search; error diffusion waits for a machine",
+}
 
 
 def code(text: str) -> str:
@@ -62,6 +69,14 @@ def uses(path: Path):
                 yield number, match[1] or match[2]
 
 
+def lacking_neon(sources: Path) -> list[str]:
+    """The files of kernels for AVX2 that have no counterpart, and reasons that are no longer needed."""
+    lacking = {str(path.relative_to(sources)) for path in sources.rglob("*_avx2.c")
+               if not path.with_name(path.name.replace("_avx2", "_neon")).exists()}
+    return [f"Sources/{name} has no counterpart for NEON" for name in sorted(lacking - WITHOUT_NEON.keys())] + [
+        f"{name} has a counterpart, or is gone: remove it from WITHOUT_NEON" for name in WITHOUT_NEON.keys() - lacking]
+
+
 def main() -> int:
     sources = ROOT / "Sources"
     paths = [path for pattern in ("*.swift", "*.c", "*.h") for path in sources.rglob(pattern)]
@@ -77,6 +92,7 @@ def main() -> int:
             else:
                 problems.append(f"Sources/{name}:{number}: {use} exists on Linux alone")
     problems += [f"{file} no longer uses {use}: remove it from ALLOWED" for file, use in ALLOWED.keys() - needed]
+    problems += lacking_neon(sources)
     print("\n".join(problems) or f"{len(paths)} source files use nothing that exists on Linux alone")
     return 1 if problems else 0
 
