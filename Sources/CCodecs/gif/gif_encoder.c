@@ -48,6 +48,8 @@ typedef struct gif_encoder {
   ccodecs_palette global;
   double global_error;   ///< The mean squared error of the global palette for the first frame.
   bool is_global;        ///< The palette is the global one.
+  bool has_all_colors;   ///< The global palette has every color of the frame that was counted last.
+  bool was_exact;        ///< The last frame had the global palette, which had all of its colors.
   ccodecs_bytes waiting; ///< Frames that wait for the global palette.
   uint8_t *indices;      ///< A row.
   uint8_t *kept;         ///< A row of the transparent index.
@@ -113,15 +115,15 @@ static uint32_t bits_of(uint32_t count) {
   return bits;
 }
 
-/// Returns whether the global palette represents the counted colors about as well as those of the first frame.
-static bool is_fine(gif_encoder *e) {
-  const double most = e->global.is_exact ? 0 : fmax(fine_error, 2 * e->global_error);
-  return ccodecs_palette_mapper_error(e->mapper, e->histogram) <= most;
+/// Returns whether the global palette represents the counted colors, with a mean squared error, about as well as those
+/// of the first frame.
+static bool is_fine(const gif_encoder *e, double error) {
+  return error <= (e->global.is_exact ? 0 : fmax(fine_error, 2 * e->global_error));
 }
 
-/// Returns whether the error of the global palette for the counted colors is not worth the bytes of another one.
-static bool is_worth_bytes(gif_encoder *e) {
-  const double error = ccodecs_palette_mapper_error(e->mapper, e->histogram);
+/// Returns whether the mean squared error of the global palette for the counted colors is not worth the bytes of
+/// another one.
+static bool is_worth_bytes(const gif_encoder *e, double error) {
   uint64_t pixels;
   const uint32_t colors = ccodecs_palette_color_count(e->histogram, &pixels) + 1; // one is transparent
   const bool is_exact = colors <= most_colors(e);
@@ -144,15 +146,21 @@ static ccodecs_status settle_palette(
     gif_encoder *e, const uint8_t *canvas, const uint8_t *before, ccodecs_rectangle part) {
   count_colors(e, canvas, before, part);
   if (e->mapper == NULL) {
-    return choose_global(e);
+    const ccodecs_status status = choose_global(e);
+    e->has_all_colors = e->global.is_exact;
+    return status;
   }
   ccodecs_status status = e->is_global ? CCODECS_OK : use_palette(e, &e->global);
   e->is_global = true;
-  if (status != CCODECS_OK || is_fine(e)) {
+  double error = ccodecs_palette_mapper_error(e->mapper, e->histogram);
+  e->has_all_colors = e->global.is_exact && error == 0;
+  if (status != CCODECS_OK || is_fine(e, error)) {
     return status;
   }
+  const uint32_t count = e->global.count;
   status = grow_global(e);
-  if (status != CCODECS_OK || is_worth_bytes(e)) {
+  error = e->global.count > count ? ccodecs_palette_mapper_error(e->mapper, e->histogram) : error;
+  if (status != CCODECS_OK || is_worth_bytes(e, error)) {
     return status;
   }
   ccodecs_palette own;
@@ -192,21 +200,16 @@ static bool append_descriptor(gif_encoder *e, ccodecs_rectangle part) {
          (e->is_global || append_table(e, &e->compressed, &e->palette));
 }
 
-/// Compresses a part of a canvas, which becomes the pending frame. Pixels that equal those of `before` are transparent,
-/// if it is not NULL.
-static ccodecs_status compress_part(
-    gif_encoder *e, const uint8_t *canvas, const uint8_t *before, ccodecs_rectangle part) {
-  ccodecs_status status = settle_palette(e, canvas, before, part);
-  if (status != CCODECS_OK) {
-    return status;
-  }
+/// Maps a part of a canvas to the palette and compresses it. If `is_exact`, stops at a row with a color that the
+/// palette does not have. Returns CCODECS_OK if all rows were compressed, CCODECS_UNSUPPORTED if not, or
+/// CCODECS_NO_MEMORY.
+static ccodecs_status compress_rows(
+    gif_encoder *e, const uint8_t *canvas, const uint8_t *before, ccodecs_rectangle part, bool is_exact) {
   ccodecs_bytes_take(&e->compressed, e->compressed.count);
-  e->transparent = e->palette.transparent;
-  e->disposal = DISPOSAL_KEEP;
   if (!append_descriptor(e, part)) {
     return CCODECS_NO_MEMORY;
   }
-  const uint32_t bits = index_bits(&e->palette);
+  const uint32_t bits = index_bits(&e->palette), channels = (uint32_t)e->canvases.pixel_bytes;
   ccodecs_gif_lzw_begin(&e->lzw, bits < 2 ? 2 : bits, &e->compressed, e->base.budget);
   ccodecs_palette_mapper_begin(e->mapper);
   memset(e->kept, e->palette.transparent < 0 ? 0 : e->palette.transparent, part.width);
@@ -215,12 +218,37 @@ static ccodecs_status compress_part(
     if (before != NULL) {
       previous.pixels = pixel_at(e, before, part.left, y);
     }
-    ccodecs_palette_mapper_map(
-        e->mapper, pixel_at(e, canvas, part.left, y), (uint32_t)e->canvases.pixel_bytes, part.width,
-        before == NULL ? NULL : &previous, e->indices);
+    const uint8_t *row = pixel_at(e, canvas, part.left, y);
+    const ccodecs_palette_previous *kept = before == NULL ? NULL : &previous;
+    if (!is_exact) {
+      ccodecs_palette_mapper_map(e->mapper, row, channels, part.width, kept, e->indices);
+    } else if (!ccodecs_palette_mapper_map_exact(e->mapper, row, channels, part.width, kept, e->indices)) {
+      return CCODECS_UNSUPPORTED;
+    }
     ccodecs_gif_lzw_write(&e->lzw, e->indices, part.width);
   }
   return ccodecs_gif_lzw_end(&e->lzw) ? CCODECS_OK : CCODECS_NO_MEMORY;
+}
+
+/// Compresses a part of a canvas, which becomes the pending frame. Pixels that equal those of `before` are transparent,
+/// if it is not NULL.
+///
+/// If the global palette had all colors of the frame before, it is likely to have all of this one. Then the palette is
+/// settled without counting them.
+static ccodecs_status compress_part(
+    gif_encoder *e, const uint8_t *canvas, const uint8_t *before, ccodecs_rectangle part) {
+  ccodecs_status status = CCODECS_UNSUPPORTED;
+  if (e->was_exact) {
+    status = compress_rows(e, canvas, before, part, true);
+  }
+  if (status == CCODECS_UNSUPPORTED) {
+    status = settle_palette(e, canvas, before, part);
+    status = status == CCODECS_OK ? compress_rows(e, canvas, before, part, false) : status;
+    e->was_exact = e->is_global && e->has_all_colors;
+  }
+  e->transparent = e->palette.transparent;
+  e->disposal = DISPOSAL_KEEP;
+  return status;
 }
 
 /// Writes what precedes the frames, and the frames that waited for it. Source: GIF89a, and Netscape's application

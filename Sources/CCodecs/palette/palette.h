@@ -155,6 +155,13 @@ void ccodecs_palette_mapper_map(
     ccodecs_palette_mapper *mapper, const uint8_t *pixels, uint32_t channels, uint32_t count,
     const ccodecs_palette_previous *previous, uint8_t *indices);
 
+/// As ccodecs_palette_mapper_map, for rows of a frame all of whose pixels have their colors in an exact palette with a
+/// transparent entry: nothing is diffused, and rows do not depend on each other. Returns false if one has not, or if
+/// there is a tolerance; the frame must then be mapped from its beginning.
+bool ccodecs_palette_mapper_map_exact(
+    const ccodecs_palette_mapper *mapper, const uint8_t *pixels, uint32_t channels, uint32_t count,
+    const ccodecs_palette_previous *previous, uint8_t *indices);
+
 /// Frees the mapper and refunds its budget; NULL is ignored.
 void ccodecs_palette_mapper_destroy(ccodecs_palette_mapper *mapper);
 

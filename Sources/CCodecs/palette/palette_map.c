@@ -276,6 +276,27 @@ static void swap(palette_point **a, palette_point **b) {
   *b = moved;
 }
 
+bool ccodecs_palette_mapper_map_exact(
+    const ccodecs_palette_mapper *m, const uint8_t *pixels, uint32_t channels, uint32_t count,
+    const ccodecs_palette_previous *previous, uint8_t *indices) {
+  const bool is_mappable = m->palette.is_exact && m->palette.is_binary && m->palette.transparent >= 0 &&
+                           (previous == NULL || previous->tolerance == 0);
+  const uint8_t *before = previous == NULL ? NULL : previous->pixels;
+  bool is_exact = is_mappable;
+  for (size_t x = 0; x < count && is_exact; x++) {
+    const uint32_t pixel = palette_read_pixel(pixels + x * channels, channels);
+    if (before != NULL && pixel == palette_read_pixel(before + x * channels, channels)) {
+      indices[x] = previous->indices[x];
+      continue;
+    }
+    const uint32_t color = palette_represented(pixel, true);
+    const int index = color == 0 ? m->palette.transparent : find_exact(m, color);
+    indices[x] = (uint8_t)index;
+    is_exact = index >= 0;
+  }
+  return is_exact;
+}
+
 static void diffuse_row(ccodecs_palette_mapper *m, uint32_t count, uint8_t *indices) {
 #if defined(__x86_64__)
   if (m->nearest.has_avx2) {
