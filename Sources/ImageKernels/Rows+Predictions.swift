@@ -4,8 +4,10 @@ extension Strip.Rows {
   /// The distance of rows whose pixels are looked at.
   private static let rowStep = 4
 
-  /// The part of the pixels, 0 to 1, that lossless formats store in a few bits: those that equal the pixel to the left, the
-  /// one above, or continue the gradient of these. It is small in photographs and large in drawings.
+  /// The part of the pixels, 0 to 1, that lossless formats store in a few bits.
+  ///
+  /// They equal the pixel to the left or the one above, or continue the gradient of these. It is small in photographs and
+  /// large in drawings.
   package func predictableShare(pixelByteCount: Int) -> Double {
     var (count, total) = (0, 0)
     for row in stride(from: 1, to: rowCount, by: Self.rowStep) {

@@ -2,18 +2,22 @@ internal import ImageCodecs
 
 /// Predicts the format and the quality of a result from trials of a sample.
 struct SampleSearch {
-  /// The maximum number of trials in each format. More would hardly improve what a sample predicts.
+  /// The maximum number of trials in each format.
+  ///
+  /// More would hardly improve what a sample predicts.
   private static let maxTrials = 2
   /// By how much the predicted quality aims above a target: the middle of the scores that need no other trial.
   private static let margin = 0.5
-  /// By how much the score of a sampled JPEG is above that of the whole image, per square of its distance to 100: edges
-  /// between tiles hide its artifacts at large scales. Medians of 93 images; see Benchmarks/results/format-choice.md.
+  /// By how much the score of a sampled JPEG is above that of the whole image, per square of its distance to 100.
+  ///
+  /// Edges between tiles hide its artifacts at large scales. Medians of 93 images; see Benchmarks/results/format-choice.md.
   private static let excess = 0.0025
   /// The maximum distance from the target of a trial by which a quality is predicted; of one that is compared with another
   /// format, if their sizes differ by less than a factor; and otherwise.
   private static let distances = (predicting: 2.5, near: 1.5, factor: 1.2, far: 5.0)
-  /// The minimum share of predictable pixels at which a lossless result may be smaller than a lossy one. Of 196 images, 28 are
-  /// smaller without loss, all of which have more; of the others, 32 have more.
+  /// The minimum share of predictable pixels at which a lossless result may be smaller than a lossy one.
+  ///
+  /// Of 196 images, 28 are smaller without loss, all of which have more; of the others, 32 have more.
   private static let minPredictableShare = 0.65
   /// The maximum size of the PNG of a drawing, of which lossless WebP is tried, too: compared with the smallest lossy
   /// result, or in bytes per pixel.
