@@ -92,6 +92,8 @@ struct SimilaritySearch {
     if let above, let below { return next(above, below, trialsLeft: trialsLeft) }
     if above == nil, trialsLeft == 1 || trialCount >= Self.maxExtrapolations { return highest }
     let extrapolated = extrapolated(from: near)
+    // The highest quality alone shows that a target is out of reach.
+    if above == nil, extrapolated >= highest - scale.step(1) { return highest }
     return trialCount >= Self.maxExtrapolations ? min(extrapolated, middle) : extrapolated
   }
 
