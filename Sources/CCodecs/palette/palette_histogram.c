@@ -108,7 +108,9 @@ static void count_color(ccodecs_palette_histogram *h, uint32_t color, uint32_t w
   if (*slot == 0) {
     const uint32_t key = color & kept_bits(h->dropped_bits);
     h->bins[h->bin_count] = (palette_bin){.key = key, .slot = (uint32_t)(slot - h->slots)};
-    memset(h->sums[h->bin_count], 0, h->dropped_bits > 0 ? sizeof h->sums[0] : 0);
+    if (h->dropped_bits > 0) {
+      memset(h->sums[h->bin_count], 0, sizeof h->sums[0]);
+    }
     *slot = (uint16_t)++h->bin_count;
   }
   const uint32_t bin = *slot - 1u;
