@@ -82,12 +82,6 @@ def favicon(client: Client) -> bytes:
     return request.SerializeToString()
 
 
-def test_a_call_without_its_message_is_the_clients_fault(reporting):
-    client = Client(reporting)
-    for messages in ([], [favicon(client)] * 2):
-        assert trailers(reporting, "ProcessImage", *messages)[b"grpc-status"] == b"3"
-
-
 def test_each_call_ends_with_a_report(reporting):
     client = Client(reporting)
     for _ in range(5):
@@ -105,6 +99,12 @@ def test_a_call_that_fails_has_a_report_with_its_error(reporting):
     # It failed before its first message, so its status comes alone.
     assert found[b":status"] == b"200"
     assert report_of(found).eps > 0
+
+
+def test_a_call_without_its_message_is_the_clients_fault(reporting):
+    client = Client(reporting)
+    for messages in ([], [favicon(client)] * 2):
+        assert trailers(reporting, "ProcessImage", *messages)[b"grpc-status"] == b"3"
 
 
 def test_a_batch_reports_the_cost_of_all_its_images(reporting):
