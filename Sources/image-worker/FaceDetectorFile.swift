@@ -8,7 +8,7 @@ enum FaceDetectorFile {
     "Find faces with this cascade of OpenCV, an XML file of Haar features, or sparse full-range network of MediaPipe, a "
     + "TensorFlow Lite file; \(FaceDetection.noPath) for no detector."
 
-  /// What is used if no file is named.
+  /// The detector that is used if no file is named.
   static let defaultText = "the cascade of the package opencv-data, if it is installed"
 
   /// Uses a file in this process.

@@ -64,6 +64,7 @@ struct ImageRequestTests {
     let end: [UInt8] = isDamaged ? [0xFF] : []
     let process = Imageworker_V1_ProcessImageRequest.with { $0.configuration.filters = [filter] }
     let start = Imageworker_V1_BatchProcessRequest.with { $0.start.configuration.filters = [filter] }
+    let named = Imageworker_V1_InspectImageRequest.with { $0.auxiliaryImages = [.with { $0.name = name }] }
     let model = Inference_ModelInferRequest.with { $0.inputs = [.with { $0.parameters = [name: .init()] }] }
     for deserialize in [
       {
@@ -71,6 +72,7 @@ struct ImageRequestTests {
       },
       { try ImageRequestDeserializer<Imageworker_V1_BatchProcessRequest>().deserialize(start.serializedBytes() + end) },
       { try ImageRequestDeserializer<Inference_ModelInferRequest>().deserialize(model.serializedBytes() + end) },
+      { try ImageRequestDeserializer<Imageworker_V1_InspectImageRequest>().deserialize(named.serializedBytes() + end) },
     ] as [() throws -> any Message] {
       let error = #expect(throws: GoogleRPCStatus.self) { try deserialize() }
       #expect(error?.message.contains("besides its images; at most 262144 are accepted") == true)

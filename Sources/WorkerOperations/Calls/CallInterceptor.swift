@@ -28,7 +28,7 @@ package struct CallInterceptor: ServerInterceptor {
     }
     do {
       var response = try await next(request, context)
-      // What another interceptor that follows was thrown arrives as a response.
+      // An error that an interceptor behind this one has caught arrives as a response.
       if case .failure(let error) = response.accepted { response.accepted = .failure(Self.attributed(error)) }
       return response.telling(end)
     } catch {

@@ -41,9 +41,10 @@ extension WorkerEnvironment {
   /// - Returns: The model.
   /// - Throws: `unknownPreset`, `invalidField`, and `CallerError` if the caller may not use the preset.
   func model(named name: String, version: String, prefix: String = "") throws -> InferenceModel {
-    try currentCaller?.check(preset: name, setsFields: false)
     let presets = presets.presets
-    guard let model = presets.first(where: { $0.name == name.asName }).flatMap(InferenceModel.init) else {
+    let short = name.asName
+    if let short { try currentCaller?.check(preset: short, setsFields: false) }
+    guard let short, let model = presets.first(where: { $0.name == short }).flatMap(InferenceModel.init) else {
       let names = presets.compactMap(InferenceModel.init).map(\.name)
       throw Self.unknown(model: name, field: "\(prefix)name", names: names)
     }

@@ -20,12 +20,15 @@ package protocol ImageRequest: Message, Sendable {
   ) throws -> Self?
 }
 
-/// What a field with images consists of.
+/// The contents of a field with images.
 package indirect enum ImageField: Sendable {
-  /// Images, or messages of which little else is counted.
+  /// Images.
   case images
   /// A message with these fields.
   case message([Int32: ImageField])
+
+  /// An auxiliary image, whose name counts.
+  static let auxiliary = ImageField.message([2: .images])
 }
 
 /// Reads requests without copying the images in them.
@@ -72,7 +75,7 @@ package enum RequestLimit {
 
   /// Counts the bytes that are not in images; beyond the limit, not all of them.
   ///
-  /// What cannot be read counts, too, as SwiftProtobuf may read it.
+  /// Bytes that cannot be read count, too, as SwiftProtobuf may read them.
   private static func otherByteCount(of bytes: RawSpan, in range: Range<Int>, _ images: [Int32: ImageField]) -> Int {
     var reader = WireReader(range)
     var (count, end) = (0, range.lowerBound)
@@ -142,7 +145,7 @@ extension Message {
 }
 
 extension Imageworker_V1_ProcessImageRequest: ImageRequest {
-  package static var imageFields: [Int32: ImageField] { [1: .images, 6: .images] }
+  package static var imageFields: [Int32: ImageField] { [1: .images, 6: .auxiliary] }
 
   package static func read(
     _ fields: [WireField], of bytes: RawSpan, lend: (Range<Int>) -> Data?
@@ -152,7 +155,7 @@ extension Imageworker_V1_ProcessImageRequest: ImageRequest {
 }
 
 extension Imageworker_V1_InspectImageRequest: ImageRequest {
-  package static var imageFields: [Int32: ImageField] { [1: .images, 4: .images] }
+  package static var imageFields: [Int32: ImageField] { [1: .images, 4: .auxiliary] }
 
   package static func read(
     _ fields: [WireField], of bytes: RawSpan, lend: (Range<Int>) -> Data?
@@ -170,7 +173,7 @@ extension Imageworker_V1_BatchItemStart {
 }
 
 extension Imageworker_V1_BatchProcessRequest: ImageRequest {
-  package static var imageFields: [Int32: ImageField] { [2: .message([3: .images, 7: .images]), 3: .images] }
+  package static var imageFields: [Int32: ImageField] { [2: .message([3: .images, 7: .auxiliary]), 3: .images] }
 
   package static func read(
     _ fields: [WireField], of bytes: RawSpan, lend: (Range<Int>) -> Data?
