@@ -18,6 +18,9 @@ package final class ImageServer {
   ///
   /// In a helper, a response costs two changes of processes: with 64 KiB, a result of 1.2 MB needed 19 responses.
   private static let sentByteCount = 256 * 1024
+  /// The time for which fewer bytes wait, so that clients of slow work receive its first bytes early: some two hundred times that
+  /// of a response.
+  private static let sentInterval = Duration.milliseconds(20)
 
   private let cancellation: Cancellation
   private let tracing: TraceTarget
@@ -119,6 +122,7 @@ package final class ImageServer {
     _ bytes: RawSpan, isLast: Bool, output: (_ rendition: Int, RawSpan) -> Void
   ) throws(PipelineError) {
     guard case .working(var route) = takePhase() else { throw .outOfOrder }
+    let began = ContinuousClock.now
     var (consumed, outputByteCount) = (0, 0)
     repeat {
       let window = bytes.extracting(droppingFirst: consumed).extracting(first: Self.windowByteCount)
@@ -132,6 +136,7 @@ package final class ImageServer {
       noteEnds(of: route)
       response.isPaused = progress == .paused
       if count < window.byteCount || progress != .needsInput || outputByteCount >= Self.sentByteCount { break }
+      if outputByteCount > 0, began.duration(to: .now) >= Self.sentInterval { break }
     } while consumed < bytes.byteCount
     response.consumedByteCount += consumed
     if isEnded.contains(false) { phase = .working(route) }
