@@ -72,14 +72,14 @@ struct ExpressLaneTests {
         }
         try await waitUntil("it waits") { queue.waitingCount == count + 2 }
       }
-      queue.end(place, caller, worked: .seconds(1))
+      queue.end(place, caller, used: .seconds(1))
       for count in 1...2 {
         queue.begin()
         try await waitUntil("the next begins") { order.names.withLock { $0.count } == count }
       }
       #expect(order.names.withLock { $0 } == ["a", "b"])
       // That of the first took longer than it was charged.
-      queue.end(ThreadQueue.Place(lane: .main, charged: .milliseconds(10)), caller, worked: .milliseconds(50))
+      queue.end(ThreadQueue.Place(lane: .main, charged: .milliseconds(10)), caller, used: .milliseconds(50))
       for count in 3...4 {
         queue.begin()
         try await waitUntil("the next begins") { order.names.withLock { $0.count } == count }

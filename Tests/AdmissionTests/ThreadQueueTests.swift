@@ -171,7 +171,7 @@ struct ThreadQueueTests {
       for count in 1...2 {
         queue.begin(.express)
         queue.end(
-          ThreadQueue.Place(lane: .express), ImageCaller(connection: "b"), worked: .milliseconds(1))
+          ThreadQueue.Place(lane: .express), ImageCaller(connection: "b"), used: .milliseconds(1))
         try await waitUntil("the next begins") { lanes.count("express") == count }
       }
       #expect(lanes.count("main") == 0)

@@ -3,6 +3,7 @@ import CoreMetrics
 import Foundation
 import ImageCodecs
 import ImagePipeline
+import InMemoryTracing
 import Logging
 import ResultCache
 import Synchronization
@@ -174,6 +175,28 @@ struct ImageJobTests {
       try await group.waitForAll()
     }
     #expect(environment.threadQueue.waitingCount == 0)
+  }
+
+  @Test("learns what an image costs from its CPU time, however long its threads waited for a processor")
+  func cost() async throws {
+    let pause = Duration.milliseconds(300)
+    // Spans of stages start in the midst of the work.
+    let ids = InMemoryTracer.IDGenerator(
+      nextTraceID: { "trace" },
+      nextSpanID: {
+        usleep(UInt32(pause / .microseconds(1)))
+        return "span"
+      })
+    let environment = WorkerEnvironment(
+      memoryLimit: 64 << 20, threadCount: 1, tracer: InMemoryTracer(idGenerator: ids))
+    let worked = Mutex(Duration.zero)
+    var measured = environment
+    measured.worked = { duration, _ in worked.withLock { $0 += duration } }
+    try await Run(measured).process(WholeImage(Data(Self.photo)))
+    let image = ImageClaim(Data(Self.photo).bytes)
+    let cost = environment.threadQueue.costs.estimate(
+      of: image, [Self.rendition().configuration], for: ImageCaller().connection)
+    #expect(worked.withLock { $0 } >= pause && cost.duration < pause)
   }
 
   @Test("stops at the next window once it is cancelled")

@@ -40,7 +40,7 @@ struct CostKind: Hashable, Sendable {
 
 /// The estimated cost of an image.
 package struct ImageCost: Sendable {
-  /// The time that an image thread works on it.
+  /// The CPU time that it takes.
   package let duration: Duration
   /// Whether the time follows from the image's header, or was learned from such images.
   var isKnown = false
@@ -54,7 +54,10 @@ package struct ImageCost: Sendable {
   }
 }
 
-/// Estimates the time that an image takes from what its header states, and from what its caller's images of the kind took.
+/// Estimates the CPU time that an image takes from what its header states, and from what its caller's images of the kind took.
+///
+/// Not the time on the clock: where other processes want the processors, images take as much CPU time as ever, and `WorkRate`
+/// measures how much of it the threads get in a second. Both in time on the clock would count the lack of processors twice.
 ///
 /// No caller changes what the images of another are estimated at: those of a caller that has sent none of a kind are
 /// estimated at the median of the callers that have, of which the estimate from the header is one.
@@ -77,7 +80,7 @@ package final class CostModel: Sendable {
   /// - `maxPixelCount`: the maximum number of pixels of an image.
   init(maxPixelCount: Int) { self.maxPixelCount = maxPixelCount }
 
-  /// Estimates the time of a caller's image from its file, or of an upload, whose bytes are not known yet.
+  /// Estimates the CPU time of a caller's image from its file, or of an upload, whose bytes are not known yet.
   package func estimate(
     of image: ImageClaim?, _ configurations: [ProcessingConfiguration], for caller: String
   ) -> ImageCost {
@@ -97,7 +100,7 @@ package final class CostModel: Sendable {
     return cost
   }
 
-  /// Estimates the time of an image of which nothing was learned; typical of one core.
+  /// Estimates the CPU time of an image of which nothing was learned; typical of one core.
   private static func firstEstimate(
     of image: ImageClaim?, _ pixelCount: Int?, _ configurations: [ProcessingConfiguration]
   ) -> Duration {
@@ -107,7 +110,7 @@ package final class CostModel: Sendable {
     return .microseconds(500) + .nanoseconds(10) * count
   }
 
-  /// Records the time that an image took; none if its results came from the cache, which says nothing about the cost.
+  /// Records the CPU time that an image took; none if its results came from the cache, which says nothing about the cost.
   package func learn(_ duration: Duration, for cost: ImageCost) {
     guard duration > .zero, let kind = cost.kind else { return }
     averages.withLock { averages in

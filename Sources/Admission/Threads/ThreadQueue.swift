@@ -164,12 +164,12 @@ package final class ThreadQueue: Sendable {
 
   /// Records the end of an image that has begun, and corrects what its caller was charged.
   ///
-  /// - `worked`: the time that a thread worked on it.
-  package func end(_ place: Place, _ caller: ImageCaller, worked: Duration) {
+  /// - `used`: the CPU time that it took.
+  package func end(_ place: Place, _ caller: ImageCaller, used: Duration) {
     let now = ContinuousClock.now
     let ended: [(Entry, Outcome)] = state.withLock { state in
       if let charged = place.charged, state.waiting.count > 0 {
-        state.waiting.correct(worked - charged, of: caller.connection)
+        state.waiting.correct(used - charged, of: caller.connection)
       }
       return place.lane == .express ? grantExpress(&state, now) : []
     }

@@ -1,4 +1,4 @@
-/// The estimated work that the threads do in a second, measured while images wait.
+/// The estimated CPU time of images that the threads get in a second, measured while images wait.
 struct WorkRate {
   private static let interval = Duration.milliseconds(250)
 

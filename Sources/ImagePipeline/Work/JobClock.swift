@@ -1,4 +1,4 @@
-/// The start time of a job, how long it waited for admission, and how long it worked.
+/// The start time of a job, how long it waited for admission, and its work.
 package struct JobClock: Sendable {
   /// The start of the job.
   package var began = ContinuousClock.now
@@ -6,6 +6,8 @@ package struct JobClock: Sendable {
   package var queued = Duration.zero
   /// The time that image threads spent on the job's windows.
   package var worked = Duration.zero
+  /// The CPU time of that work, in this process and in a helper: what an image costs on a busy machine, too.
+  package var cpuTime = Duration.zero
 
   /// Starts the clock now.
   package init() {}

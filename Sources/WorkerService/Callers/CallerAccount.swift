@@ -1,7 +1,6 @@
 package import CoreMetrics
 internal import ImagePipeline
 internal import Synchronization
-internal import WorkThreads
 
 /// The accounts of all callers that the worker knows.
 package final class CallerAccounts: Sendable {
@@ -197,7 +196,7 @@ final class CallerImage: Sendable {
   /// Charges received bytes.
   func use(byteCount: Int) { account.use(Double(byteCount), of: .bytes) }
 
-  /// Charges CPU time that another process has used.
+  /// Charges CPU time.
   func use(cpuTime: Duration) {
     account.use(cpuTime.seconds, of: .cpuSeconds)
     let reserved = reservedSeconds.withLock { left in
@@ -205,13 +204,6 @@ final class CallerImage: Sendable {
       return min(left, cpuTime.seconds)
     }
     if reserved > 0 { account.release(reservedSeconds: reserved) }
-  }
-
-  /// Runs work and charges its CPU time.
-  func measure<Result, Failure: Error>(_ body: () throws(Failure) -> Result) throws(Failure) -> Result {
-    let began = ThreadClock.now
-    defer { use(cpuTime: ThreadClock.now - began) }
-    return try body()
   }
 }
 

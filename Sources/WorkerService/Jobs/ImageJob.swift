@@ -2,6 +2,7 @@ internal import Admission
 internal import FoundationEssentials
 internal import ImagePipeline
 internal import Tracing
+internal import WorkThreads
 
 /// The processing of one image, from its source to its sink.
 ///
@@ -78,7 +79,7 @@ final class ImageJob {
       throw error
     }
     defer {
-      queue.end(place, caller, worked: clock.worked)
+      queue.end(place, caller, used: clock.cpuTime)
       environment.worked(clock.worked, ServiceContext.current)
     }
     // The whole job runs on one executor: a change of threads costs more than the work between two windows.
@@ -90,7 +91,7 @@ final class ImageJob {
       do {
         try input.charged?.checkCPUTime()
         try await process()
-        queue.costs.learn(clock.worked, for: cost)
+        queue.costs.learn(clock.cpuTime, for: cost)
         try cache?.keepMade()
       } catch {
         cache?.fail(error)
@@ -110,11 +111,14 @@ final class ImageJob {
 
   /// Runs CPU work of the image, measures it, and charges it to the caller.
   func worked<Result, Failure: Error>(_ body: () throws(Failure) -> Result) throws(Failure) -> Result {
-    let began = ContinuousClock.now
-    defer { clock.worked += began.duration(to: .now) }
-    guard let image = input.charged else { return try body() }
-    defer { image.use(cpuTime: work.channel.takeCPUTime()) }
-    return try image.measure(body)
+    let (began, cpuTime) = (ContinuousClock.now, ThreadClock.now)
+    defer {
+      clock.worked += began.duration(to: .now)
+      let used = ThreadClock.now - cpuTime + work.channel.takeCPUTime()
+      clock.cpuTime += used
+      input.charged?.use(cpuTime: used)
+    }
+    return try body()
   }
 
   /// Runs the steps of the job in order.
