@@ -360,10 +360,7 @@ ccodecs_status ccodecs_encoder_create(
     const ccodecs_encode_options *options, ccodecs_budget *budget, ccodecs_encoder **encoder) {
   const encoder_row *row = &row_of(options->format)->encoder;
   *encoder = NULL;
-  const ccodecs_status status = check(row, options);
-  if (status != CCODECS_OK) {
-    return status;
-  }
+  CCODECS_TRY(check(row, options));
   *encoder = row->create(options, budget);
   if (*encoder == NULL) {
     return CCODECS_NO_MEMORY;

@@ -162,9 +162,7 @@ ccodecs_status ccodecs_decoder_lack_frame(ccodecs_decoder *decoder) {
 
 /// Returns CCODECS_OK if the decoder is in `state`; otherwise the earlier failure, or CCODECS_MISUSE.
 static ccodecs_status enter(ccodecs_decoder *decoder, ccodecs_decoder_state state) {
-  if (decoder->failure != CCODECS_OK) {
-    return decoder->failure;
-  }
+  CCODECS_TRY(decoder->failure);
   if (decoder->state != state) {
     return ccodecs_decoder_fail(decoder, CCODECS_MISUSE, "a decoder function was called out of order");
   }
@@ -323,12 +321,9 @@ static ccodecs_status check_rows_proportion(ccodecs_decoder *decoder) {
 }
 
 ccodecs_status ccodecs_decoder_read_header(ccodecs_decoder *decoder, ccodecs_input *input) {
-  ccodecs_status status = enter(decoder, CCODECS_STATE_HEADER);
-  if (status != CCODECS_OK) {
-    return status;
-  }
+  CCODECS_TRY(enter(decoder, CCODECS_STATE_HEADER));
   const size_t count = input->count;
-  status = decoder->methods->read_header(decoder, input);
+  ccodecs_status status = decoder->methods->read_header(decoder, input);
   decoder->taken_bytes += count - input->count;
   if (status == CCODECS_OK) {
     status = ccodecs_decoder_check_limits(decoder);
@@ -349,10 +344,7 @@ const ccodecs_header *ccodecs_decoder_header(const ccodecs_decoder *decoder) {
 }
 
 ccodecs_status ccodecs_decoder_select_frames(ccodecs_decoder *decoder, int64_t first, uint32_t count) {
-  ccodecs_status status = enter(decoder, CCODECS_STATE_READY);
-  if (status != CCODECS_OK) {
-    return status;
-  }
+  CCODECS_TRY(enter(decoder, CCODECS_STATE_READY));
   decoder->first_frame = first > 0 && first <= UINT32_MAX ? (uint32_t)first : 0;
   decoder->selected_frames = count;
   if (first > UINT32_MAX || first < -(int64_t)UINT32_MAX) {
@@ -362,16 +354,13 @@ ccodecs_status ccodecs_decoder_select_frames(ccodecs_decoder *decoder, int64_t f
     const bool is_only = first == 0 && (count == 1 || decoder->header.frame_count == 1);
     return is_only ? CCODECS_OK : ccodecs_decoder_refuse_selection(decoder);
   }
-  status = decoder->methods->select_frames(decoder, first, count);
+  ccodecs_status status = decoder->methods->select_frames(decoder, first, count);
   status = status == CCODECS_OK ? ccodecs_decoder_check_limits(decoder) : status;
   return leave(decoder, status == CCODECS_OK && decoder->header.has_pages ? settle_profile(decoder) : status);
 }
 
 ccodecs_status ccodecs_decoder_buffer_input(ccodecs_decoder *decoder) {
-  const ccodecs_status status = enter(decoder, CCODECS_STATE_READY);
-  if (status != CCODECS_OK) {
-    return status;
-  }
+  CCODECS_TRY(enter(decoder, CCODECS_STATE_READY));
   if (!decoder->header.can_buffer_input) {
     return ccodecs_decoder_fail(decoder, CCODECS_MISUSE, "the decoder cannot buffer the file");
   }
@@ -443,9 +432,7 @@ static uint64_t fill_bytes(const ccodecs_decoder *decoder) {
 ccodecs_status ccodecs_decoder_estimate(
     const ccodecs_decoder *decoder, const ccodecs_decode_options *options, uint64_t *byte_count) {
   *byte_count = 0;
-  if (decoder->failure != CCODECS_OK) {
-    return decoder->failure;
-  }
+  CCODECS_TRY(decoder->failure);
   if (decoder->state != CCODECS_STATE_READY || !options_are_valid(decoder, options)) {
     return CCODECS_MISUSE;
   }
@@ -487,10 +474,7 @@ static void expect_rows(ccodecs_decoder *decoder) {
 ccodecs_status ccodecs_decoder_start(
     ccodecs_decoder *decoder, const ccodecs_decode_options *options, ccodecs_layout *layout) {
   memset(layout, 0, sizeof *layout);
-  ccodecs_status status = enter(decoder, CCODECS_STATE_READY);
-  if (status != CCODECS_OK) {
-    return status;
-  }
+  CCODECS_TRY(enter(decoder, CCODECS_STATE_READY));
   if (!options_are_valid(decoder, options)) {
     return ccodecs_decoder_fail(decoder, CCODECS_MISUSE, "the decoder has no scale %u/8", options->scale_eighths);
   }
@@ -498,7 +482,7 @@ ccodecs_status ccodecs_decoder_start(
   free_metadata(decoder);
   decoder->tolerates_truncation = options->tolerates_truncation;
   decoder->tolerates_damage = options->tolerates_damage;
-  status = check_header(decoder);
+  ccodecs_status status = check_header(decoder);
   status = status == CCODECS_OK ? check_size(decoder) : status;
   status = status == CCODECS_OK ? decoder->methods->start(decoder, options, layout) : status;
   // Checked after start, because start's own checks give a more exact reason.
@@ -601,12 +585,10 @@ ccodecs_status ccodecs_decoder_read_rows(ccodecs_decoder *decoder, ccodecs_input
   if (decoder->failure == CCODECS_OK && decoder->state == CCODECS_STATE_DONE) {
     return CCODECS_DONE;
   }
-  ccodecs_status status = enter(decoder, CCODECS_STATE_ROWS);
-  if (status != CCODECS_OK) {
-    return status;
-  }
+  CCODECS_TRY(enter(decoder, CCODECS_STATE_ROWS));
   const size_t count = input->count;
-  status = decoder->is_filling ? give_fill(decoder, rows) : decoder->methods->read_rows(decoder, input, rows);
+  ccodecs_status status =
+      decoder->is_filling ? give_fill(decoder, rows) : decoder->methods->read_rows(decoder, input, rows);
   decoder->taken_bytes += count - input->count;
   if (status == CCODECS_TRUNCATED || status == CCODECS_CORRUPT) {
     status = may_stop(decoder, status) ? CCODECS_DONE : begin_filling(decoder, status);

@@ -89,9 +89,7 @@ static ccodecs_status leave(ccodecs_encoder *encoder, ccodecs_status status) {
 }
 
 ccodecs_status ccodecs_encoder_begin_frame(ccodecs_encoder *encoder, const ccodecs_frame *frame) {
-  if (encoder->failure != CCODECS_OK) {
-    return encoder->failure;
-  }
+  CCODECS_TRY(encoder->failure);
   if (encoder->is_in_frame || encoder->is_finished) {
     return ccodecs_encoder_fail(encoder, CCODECS_MISUSE, "a frame begins before the end of another, or after the last");
   }
@@ -116,10 +114,7 @@ static ccodecs_status begin_only_frame(ccodecs_encoder *encoder) {
 
 ccodecs_status ccodecs_encoder_write(ccodecs_encoder *encoder, const ccodecs_rows *rows) {
   const bool is_first = encoder->failure == CCODECS_OK && !encoder->is_finished && encoder->frame_count == 0;
-  const ccodecs_status status = is_first ? begin_only_frame(encoder) : encoder->failure;
-  if (status != CCODECS_OK) {
-    return status;
-  }
+  CCODECS_TRY(is_first ? begin_only_frame(encoder) : encoder->failure);
   for (uint32_t i = 0; i < ccodecs_encoder_plane_count(&encoder->options); i++) {
     if (!encoder->is_in_frame || rows->row_counts[i] > encoder->rows_left[i]) {
       return ccodecs_encoder_fail(encoder, CCODECS_MISUSE, "there are more rows than the image has");
@@ -139,9 +134,7 @@ static bool has_all_rows(const ccodecs_encoder *encoder) {
 }
 
 ccodecs_status ccodecs_encoder_end_frame(ccodecs_encoder *encoder) {
-  if (encoder->failure != CCODECS_OK) {
-    return encoder->failure;
-  }
+  CCODECS_TRY(encoder->failure);
   if (!encoder->is_in_frame || !has_all_rows(encoder)) {
     return ccodecs_encoder_fail(encoder, CCODECS_MISUSE, "the frame lacks rows or has not begun");
   }
@@ -150,9 +143,7 @@ ccodecs_status ccodecs_encoder_end_frame(ccodecs_encoder *encoder) {
 }
 
 ccodecs_status ccodecs_encoder_append_exif(ccodecs_encoder *encoder, const uint8_t *exif, size_t count) {
-  if (encoder->failure != CCODECS_OK) {
-    return encoder->failure;
-  }
+  CCODECS_TRY(encoder->failure);
   const bool fits =
       encoder->methods->append_exif != NULL && encoder->options.metadata.exif_count == 0 && !encoder->is_finished;
   if (!fits || count == 0 || count > CCODECS_MAX_EXIF_BYTES) {
@@ -170,16 +161,11 @@ void ccodecs_encoder_set_interrupt(ccodecs_encoder *encoder, ccodecs_interrupt i
 }
 
 ccodecs_status ccodecs_encoder_finish(ccodecs_encoder *encoder) {
-  if (encoder->failure != CCODECS_OK) {
-    return encoder->failure;
-  }
+  CCODECS_TRY(encoder->failure);
   if (encoder->is_finished || !has_all_rows(encoder)) {
     return ccodecs_encoder_fail(encoder, CCODECS_MISUSE, "the image lacks rows or was finished before");
   }
-  const ccodecs_status status = encoder->is_in_frame ? ccodecs_encoder_end_frame(encoder) : CCODECS_OK;
-  if (status != CCODECS_OK) {
-    return status;
-  }
+  CCODECS_TRY(encoder->is_in_frame ? ccodecs_encoder_end_frame(encoder) : CCODECS_OK);
   encoder->is_finished = true;
   return leave(encoder, encoder->methods->finish(encoder));
 }

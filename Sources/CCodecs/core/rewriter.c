@@ -115,9 +115,7 @@ static bool can_go(const ccodecs_survey *survey, const ccodecs_rewrite_options *
 
 ccodecs_status ccodecs_rewriter_start(
     ccodecs_rewriter *rewriter, ccodecs_decoder *decoder, const ccodecs_rewrite_options *options) {
-  if (rewriter->failure != CCODECS_OK) {
-    return rewriter->failure;
-  }
+  CCODECS_TRY(rewriter->failure);
   ccodecs_survey survey;
   ccodecs_rewriter_survey(rewriter, decoder, &survey);
   if (!can_go(&survey, options)) {
@@ -169,9 +167,7 @@ static ccodecs_status copy(ccodecs_rewriter *rewriter, ccodecs_input *input, cco
 
 ccodecs_status ccodecs_rewriter_read(ccodecs_rewriter *rewriter, ccodecs_input *input, ccodecs_piece *piece) {
   *piece = (ccodecs_piece){0};
-  if (rewriter->failure != CCODECS_OK) {
-    return rewriter->failure;
-  }
+  CCODECS_TRY(rewriter->failure);
   if (!rewriter->is_started) {
     return ccodecs_rewriter_fail(rewriter, CCODECS_MISUSE, "a rewriter was read before it was started");
   }

@@ -126,10 +126,7 @@ static uint32_t interlaced_row(uint32_t place, uint32_t height) {
 static ccodecs_status place_rows(gif_decoder *d, ccodecs_input *input) {
   const ccodecs_header *header = &d->base.header;
   for (; d->placed < d->height && d->width > 0; d->placed++) {
-    const ccodecs_status status = ccodecs_gif_fill(d, input, d->width);
-    if (status != CCODECS_OK) {
-      return status;
-    }
+    CCODECS_TRY(ccodecs_gif_fill(d, input, d->width));
     const uint32_t y = interlaced_row(d->placed, d->height);
     if ((uint64_t)d->top + y < header->height) {
       memcpy(d->interlaced + (size_t)y * header->width, d->indices, visible_columns(d));
@@ -143,10 +140,7 @@ static ccodecs_status place_rows(gif_decoder *d, ccodecs_input *input) {
 static ccodecs_status compose_strip(gif_decoder *d, ccodecs_input *input, ccodecs_rows *rows) {
   const ccodecs_header *header = &d->base.header;
   if (d->is_interlaced) {
-    const ccodecs_status status = place_rows(d, input);
-    if (status != CCODECS_OK) {
-      return status;
-    }
+    CCODECS_TRY(place_rows(d, input));
   }
   const uint32_t left = header->height - d->given;
   const uint32_t count = left < d->strip_rows ? left : d->strip_rows;
@@ -154,10 +148,7 @@ static ccodecs_status compose_strip(gif_decoder *d, ccodecs_input *input, ccodec
     const uint32_t y = d->given + d->composed;
     const bool is_inside = has_row(d, y);
     const bool is_streamed = is_inside && !d->is_interlaced;
-    const ccodecs_status status = is_streamed ? ccodecs_gif_fill(d, input, d->width) : CCODECS_OK;
-    if (status != CCODECS_OK) {
-      return status;
-    }
+    CCODECS_TRY(is_streamed ? ccodecs_gif_fill(d, input, d->width) : CCODECS_OK);
     const uint8_t *indices = !is_inside         ? NULL
                              : d->is_interlaced ? d->interlaced + (size_t)(y - d->top) * header->width
                                                 : d->indices;
@@ -191,10 +182,7 @@ static ccodecs_status find_frame(gif_decoder *d, ccodecs_input *input) {
     ccodecs_gif_leave_frame(d);
   }
   while (d->state != STATE_END && d->state != STATE_DATA_SIZE) {
-    const ccodecs_status status = ccodecs_gif_step(d, input);
-    if (status != CCODECS_OK) {
-      return status;
-    }
+    CCODECS_TRY(ccodecs_gif_step(d, input));
   }
   if (d->state == STATE_END) {
     const bool is_whole = (d->base.header.warnings & CCODECS_WARNING_FIRST_FRAME) == 0;

@@ -272,9 +272,7 @@ static ccodecs_status read_header(ccodecs_decoder *base, ccodecs_input *input) {
   if (status == CCODECS_NEEDS_INPUT && input->is_last) {
     return ccodecs_decoder_fail(base, CCODECS_TRUNCATED, "the GIF data ends before the first frame");
   }
-  if (status != CCODECS_OK) {
-    return status;
-  }
+  CCODECS_TRY(status);
   base->header.color_space = CCODECS_COLOR_RGB;
   base->header.frame_count = 0;
   base->header.has_frames = true;
@@ -354,10 +352,7 @@ ccodecs_status ccodecs_gif_fill(gif_decoder *d, ccodecs_input *input, size_t wan
   gif_codes *c = &d->codes;
   while (d->index_count < wanted) {
     if (d->state == STATE_DATA && c->bit_count >= c->code_bits) {
-      const ccodecs_status status = take_code(d);
-      if (status != CCODECS_OK) {
-        return status;
-      }
+      CCODECS_TRY(take_code(d));
     } else if (input->count == 0) {
       return CCODECS_NEEDS_INPUT;
     } else if (d->state == STATE_DATA && d->block_left > 0) {
@@ -420,10 +415,7 @@ static ccodecs_status read_strip(gif_decoder *d, ccodecs_input *input, ccodecs_r
   const uint32_t count = left < d->strip_rows ? left : d->strip_rows;
   const size_t needed = (size_t)frame_rows(d, d->given, count) * d->width;
   const size_t all = (size_t)d->width * d->height;
-  const ccodecs_status status = ccodecs_gif_fill(d, input, d->is_interlaced && needed > 0 ? all : needed);
-  if (status != CCODECS_OK) {
-    return status;
-  }
+  CCODECS_TRY(ccodecs_gif_fill(d, input, d->is_interlaced && needed > 0 ? all : needed));
   const uint8_t *next = d->indices;
   for (uint32_t i = 0; i < count; i++) {
     const uint32_t y = d->given + i;
@@ -460,10 +452,7 @@ static ccodecs_status read_rest(gif_decoder *d, ccodecs_input *input) {
     ccodecs_gif_leave_frame(d);
   }
   while (d->state != STATE_END) {
-    const ccodecs_status status = ccodecs_gif_step(d, input);
-    if (status != CCODECS_OK) {
-      return status;
-    }
+    CCODECS_TRY(ccodecs_gif_step(d, input));
   }
   return CCODECS_DONE;
 }

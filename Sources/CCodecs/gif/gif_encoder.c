@@ -86,10 +86,7 @@ static uint32_t most_colors(const gif_encoder *e) {
 static ccodecs_status use_palette(gif_encoder *e, const ccodecs_palette *palette) {
   if (e->mapper == NULL) {
     const uint32_t width = e->base.options.width;
-    const ccodecs_status status = ccodecs_palette_mapper_create(palette, width, e->base.budget, &e->mapper);
-    if (status != CCODECS_OK) {
-      return status;
-    }
+    CCODECS_TRY(ccodecs_palette_mapper_create(palette, width, e->base.budget, &e->mapper));
   } else {
     ccodecs_palette_mapper_set(e->mapper, palette);
   }
@@ -391,15 +388,11 @@ static uint64_t count_unchanged(const gif_encoder *e, ccodecs_rectangle part) {
 static ccodecs_status advance(gif_encoder *e, ccodecs_rectangle part) {
   const ccodecs_rectangle whole = {.width = e->base.options.width, .height = e->base.options.height};
   const bool is_cleared = needs_clearing(e, part);
-  ccodecs_status status = CCODECS_OK;
   if (is_cleared) {
-    status = compress_part(e, e->canvases.previous, NULL, whole);
+    CCODECS_TRY(compress_part(e, e->canvases.previous, NULL, whole));
     e->disposal = DISPOSAL_CLEAR;
   }
-  status = status == CCODECS_OK ? flush_pending(e, true, false) : status;
-  if (status != CCODECS_OK) {
-    return status;
-  }
+  CCODECS_TRY(flush_pending(e, true, false));
   if (is_cleared) {
     return compress_part(e, e->canvases.current, NULL, whole);
   }

@@ -280,11 +280,7 @@ static ccodecs_status describe(heif_decoder *d) {
   find_tiles(d, (uint32_t)width, (uint32_t)height);
   const bool is_tiled = d->tile_width > 0;
   header->buffers_bitmap = !is_tiled;
-  const ccodecs_status status =
-      check_frame(d, is_tiled ? (uint64_t)d->tile_width * d->tile_height : (uint64_t)width * (uint64_t)height);
-  if (status != CCODECS_OK) {
-    return status;
-  }
+  CCODECS_TRY(check_frame(d, is_tiled ? (uint64_t)d->tile_width * d->tile_height : (uint64_t)width * (uint64_t)height));
   // A grid's tiles must not claim a larger size. libheif refuses sizes from the limit on, not above it.
   heif_context_set_maximum_image_size_limit(d->context, (width > height ? width : height) + 1);
   const int images = heif_context_get_number_of_top_level_images(d->context) - (int)graph->tile_item_count;
@@ -349,11 +345,8 @@ static ccodecs_status open_file(heif_decoder *d) {
   if (!ccodecs_heif_size_alpha(&d->file, d->base.budget)) {
     return ccodecs_decoder_fail(&d->base, CCODECS_NO_MEMORY, "no room to buffer the file");
   }
-  ccodecs_status status = check_items(d);
-  status = status == CCODECS_OK ? charge(d, library_bytes) : status;
-  if (status != CCODECS_OK) {
-    return status;
-  }
+  CCODECS_TRY(check_items(d));
+  CCODECS_TRY(charge(d, library_bytes));
   d->context = heif_context_alloc();
   if (d->context == NULL) {
     return CCODECS_NO_MEMORY;
@@ -430,10 +423,7 @@ static ccodecs_status start(ccodecs_decoder *base, const ccodecs_decode_options 
   (void)options;
   heif_decoder *d = (heif_decoder *)base;
   ccodecs_decoder_describe_packed(base, d->samples.channels, layout);
-  const ccodecs_status status = charge(d, decoding_bytes(d));
-  if (status != CCODECS_OK) {
-    return status;
-  }
+  CCODECS_TRY(charge(d, decoding_bytes(d)));
   d->band = ccodecs_allocate(base->budget, band_bytes(d));
   return d->band == NULL ? CCODECS_NO_MEMORY : CCODECS_OK;
 }
@@ -464,10 +454,7 @@ static ccodecs_status read_image_band(heif_decoder *d) {
   if (d->image == NULL) {
     const uint32_t width = (uint32_t)heif_image_handle_get_width(d->handle);
     const uint32_t height = (uint32_t)heif_image_handle_get_height(d->handle);
-    const ccodecs_status status = decode(d, d->handle, width, height, &d->image, &d->planes);
-    if (status != CCODECS_OK) {
-      return status;
-    }
+    CCODECS_TRY(decode(d, d->handle, width, height, &d->image, &d->planes));
     const enum heif_channel channel = d->is_gray ? heif_channel_Y : heif_channel_R;
     if (heif_image_get_width(d->image, channel) != (int)width ||
         heif_image_get_height(d->image, channel) != (int)height) {
@@ -527,10 +514,7 @@ static ccodecs_status read_rows(ccodecs_decoder *base, ccodecs_input *input, cco
   }
   if (d->given == d->band_first + d->band_count) {
     d->band_first = d->given;
-    const ccodecs_status status = d->tile_width > 0 ? read_tile_band(d) : read_image_band(d);
-    if (status != CCODECS_OK) {
-      return status;
-    }
+    CCODECS_TRY(d->tile_width > 0 ? read_tile_band(d) : read_image_band(d));
   }
   const uint32_t left = d->band_first + d->band_count - d->given;
   rows->planes[0] = d->band + (d->given - d->band_first) * row_bytes(d);

@@ -230,10 +230,7 @@ static ccodecs_status start(ccodecs_decoder *base, const ccodecs_decode_options 
   d->tile_size = (d->n * d->n + 1) * JPEG_LANES;
   d->transform = ccodecs_jpeg_transform(d->n);
   fill_places(d);
-  ccodecs_status status = start_planes(d, layout);
-  if (status != CCODECS_OK) {
-    return status;
-  }
+  CCODECS_TRY(start_planes(d, layout));
   const bool buffers_scans = ccodecs_jpeg_buffers_scans(d, d->n); // each scan has its own input
   d->in.capacity = input_bytes(d, d->n);
   d->in.slack = JPEG_INPUT_SLACK;
@@ -243,10 +240,7 @@ static ccodecs_status start(ccodecs_decoder *base, const ccodecs_decode_options 
     return ccodecs_decoder_fail(base, CCODECS_NO_MEMORY, "no room for the decoder's buffers");
   }
   if (d->is_progressive) {
-    status = ccodecs_jpeg_progressive_create(d);
-    if (status != CCODECS_OK) {
-      return status;
-    }
+    CCODECS_TRY(ccodecs_jpeg_progressive_create(d));
   } else {
     memset(d->group, 0, group_bytes(d->n));
   }
@@ -399,17 +393,12 @@ static ccodecs_status read_rows(ccodecs_decoder *base, ccodecs_input *input, cco
     d->stage = JPEG_STAGE_OUTPUT;
     status = CCODECS_OK;
   }
-  if (status != CCODECS_OK) {
-    return status;
-  }
+  CCODECS_TRY(status);
   if (d->output_row == d->mcu_rows) {
     return CCODECS_DONE;
   }
   if (ccodecs_jpeg_buffers_scans(d, d->n)) {
-    status = ccodecs_jpeg_rows_read(d, d->output_row);
-    if (status != CCODECS_OK) {
-      return status;
-    }
+    CCODECS_TRY(ccodecs_jpeg_rows_read(d, d->output_row));
   }
   if (d->is_progressive) {
     ccodecs_jpeg_progressive_output(d, d->output_row);

@@ -358,10 +358,7 @@ static ccodecs_status write(ccodecs_encoder *base, const ccodecs_rows *rows) {
 
 static ccodecs_status finish(ccodecs_encoder *base) {
   jpeg_encoder *e = (jpeg_encoder *)base;
-  const ccodecs_status status = pad_planes(e);
-  if (status != CCODECS_OK) {
-    return status;
-  }
+  CCODECS_TRY(pad_planes(e));
   const bool is_written = base->options.jpeg.is_progressive
                               ? ccodecs_jpeg_put_progressive(&e->scan, e->stores, &e->geometry)
                           : buffers_coefficients(&base->options) ? put_stored(e)

@@ -521,10 +521,7 @@ ccodecs_status ccodecs_jpeg_progressive_read(jpeg_decoder *d, ccodecs_input *win
   jpeg_scan *scan = &d->scan;
   while (!scan->is_skipped && scan->mcu_y < end) {
     const uint8_t *stop;
-    ccodecs_status status = ccodecs_jpeg_scan_prepare(d, window, &stop);
-    if (status != CCODECS_OK) {
-      return status;
-    }
+    CCODECS_TRY(ccodecs_jpeg_scan_prepare(d, window, &stop));
     uint32_t count = scan->mcus_across - scan->mcu_x;
     count = d->restart_interval == 0 || count < scan->restart_left ? count : scan->restart_left;
     const int32_t done = scan->spectral_start == 0 ? read_dc_units(d, count, stop) : read_ac_row(d, count, stop);
@@ -534,10 +531,7 @@ ccodecs_status ccodecs_jpeg_progressive_read(jpeg_decoder *d, ccodecs_input *win
       scan->mcu_y = scan->mcus_down;
       return CCODECS_OK;
     }
-    status = ccodecs_jpeg_scan_check(d, done >= 0);
-    if (status != CCODECS_OK) {
-      return status;
-    }
+    CCODECS_TRY(ccodecs_jpeg_scan_check(d, done >= 0));
     scan->mcu_x += (uint32_t)done;
     scan->restart_left -= d->restart_interval == 0 ? 0 : (uint32_t)done;
     if (scan->mcu_x == scan->mcus_across) {

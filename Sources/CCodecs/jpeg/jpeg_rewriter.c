@@ -395,10 +395,7 @@ static void drop_segment(jpeg_rewriter *j) {
 static ccodecs_status take_segment(jpeg_rewriter *j, ccodecs_input *input, ccodecs_piece *piece) {
   const uint8_t *header = ccodecs_bytes_start(&j->segment);
   const size_t length = j->step == STEP_BODY ? ccodecs_be16(header + 2) : 0;
-  ccodecs_status status = gather(j, input, j->step == STEP_START ? 2 : j->step == STEP_LENGTH ? 4 : length + 2);
-  if (status != CCODECS_OK) {
-    return status;
-  }
+  CCODECS_TRY(gather(j, input, j->step == STEP_START ? 2 : j->step == STEP_LENGTH ? 4 : length + 2));
   header = ccodecs_bytes_start(&j->segment);
   if (j->step == STEP_START) {
     const bool is_start = header[0] == 0xFF && header[1] == SOI;
@@ -418,7 +415,7 @@ static ccodecs_status take_segment(jpeg_rewriter *j, ccodecs_input *input, ccode
     j->step = STEP_SKIP;
     return CCODECS_OK;
   }
-  status = read_segment(j, header + 4, length - 2);
+  const ccodecs_status status = read_segment(j, header + 4, length - 2);
   j->step = j->marker == SOS ? STEP_SCAN : STEP_SEEK;
   j->is_given = true;
   *piece = (ccodecs_piece){.bytes = header, .count = j->segment.count};

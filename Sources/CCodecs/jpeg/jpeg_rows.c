@@ -199,10 +199,7 @@ ccodecs_status ccodecs_jpeg_rows_buffer(jpeg_decoder *d, ccodecs_input *window) 
   while (window->count > 0) {
     if (!d->in.has_ff) {
       const size_t count = coded_bytes(window);
-      const ccodecs_status status = hold(d, window->bytes, count);
-      if (status != CCODECS_OK) {
-        return status;
-      }
+      CCODECS_TRY(hold(d, window->bytes, count));
       ccodecs_input_advance(window, count);
       d->in.has_ff = window->count > 0;
       ccodecs_input_advance(window, d->in.has_ff);
@@ -214,10 +211,7 @@ ccodecs_status ccodecs_jpeg_rows_buffer(jpeg_decoder *d, ccodecs_input *window) 
       continue;
     }
     d->in.has_ff = false;
-    const ccodecs_status status = hold(d, (const uint8_t[]){0xFF, code}, 2);
-    if (status != CCODECS_OK) {
-      return status;
-    }
+    CCODECS_TRY(hold(d, (const uint8_t[]){0xFF, code}, 2));
     if (code != 0 && !ccodecs_jpeg_is_restart(code)) {
       return end_scan(d, code);
     }
@@ -321,10 +315,7 @@ ccodecs_status ccodecs_jpeg_rows_read(jpeg_decoder *d, uint32_t mcu_row) {
   }
   d->band_row = mcu_row;
   for (jpeg_buffered_scan *s = d->buffered_scans; s != NULL; s = s->next) {
-    const ccodecs_status status = s->is_done ? CCODECS_OK : read_scan(d, s, mcu_row);
-    if (status != CCODECS_OK) {
-      return status;
-    }
+    CCODECS_TRY(s->is_done ? CCODECS_OK : read_scan(d, s, mcu_row));
   }
   return CCODECS_OK;
 }

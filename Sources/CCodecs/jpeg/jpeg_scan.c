@@ -66,11 +66,8 @@ static ccodecs_status prepare_component(jpeg_decoder *d, jpeg_component *c) {
   const jpeg_scan *scan = &d->scan;
   const bool needs_dc = !d->is_progressive || (scan->spectral_start == 0 && scan->high_bit == 0);
   const bool needs_ac = !d->is_progressive || scan->spectral_start != 0;
-  ccodecs_status status = needs_dc ? prepare_table(d, true, c->dc_index) : CCODECS_OK;
-  if (status == CCODECS_OK && needs_ac) {
-    status = prepare_table(d, false, c->ac_index);
-  }
-  return status;
+  CCODECS_TRY(needs_dc ? prepare_table(d, true, c->dc_index) : CCODECS_OK);
+  return needs_ac ? prepare_table(d, false, c->ac_index) : CCODECS_OK;
 }
 
 /// Lists the blocks of a unit, and assigns each its tiles in the group.
@@ -120,10 +117,7 @@ ccodecs_status ccodecs_jpeg_scan_start(jpeg_decoder *d) {
     scan->mcus_down = d->mcu_rows;
   }
   if (d->is_progressive) {
-    const ccodecs_status status = ccodecs_jpeg_progressive_start(d);
-    if (status != CCODECS_OK) {
-      return status;
-    }
+    CCODECS_TRY(ccodecs_jpeg_progressive_start(d));
   } else if (scan->spectral_start != 0 || scan->spectral_end != 63 || scan->high_bit != 0 || scan->low_bit != 0) {
     d->base.header.warnings |= CCODECS_WARNING_DAMAGED;
   }
@@ -132,10 +126,7 @@ ccodecs_status ccodecs_jpeg_scan_start(jpeg_decoder *d) {
     if (!d->is_progressive && c->has_scan) {
       return ccodecs_decoder_fail(&d->base, CCODECS_CORRUPT, "a component of a sequential image has two scans");
     }
-    const ccodecs_status status = prepare_component(d, c);
-    if (status != CCODECS_OK) {
-      return status;
-    }
+    CCODECS_TRY(prepare_component(d, c));
   }
   scan->restart_left = d->restart_interval;
   ccodecs_jpeg_input_reset(&d->in);
@@ -328,10 +319,7 @@ static const uint8_t *last_start(const jpeg_decoder *d) {
 
 ccodecs_status ccodecs_jpeg_scan_prepare(jpeg_decoder *d, ccodecs_input *window, const uint8_t **stop) {
   if (d->restart_interval != 0 && d->scan.restart_left == 0) {
-    const ccodecs_status status = restart(d, window);
-    if (status != CCODECS_OK) {
-      return status;
-    }
+    CCODECS_TRY(restart(d, window));
   }
   *stop = last_start(d);
   if (*stop == NULL || d->in.bytes + d->in.next > *stop) {
@@ -417,11 +405,7 @@ ccodecs_status ccodecs_jpeg_scan_read_row(jpeg_decoder *d, ccodecs_input *window
     uint32_t count = JPEG_LANES - scan->mcu_x % JPEG_LANES;
     count = count < scan->mcus_across - scan->mcu_x ? count : scan->mcus_across - scan->mcu_x;
     uint32_t done = 0;
-    const ccodecs_status status =
-        scan->is_lost ? ccodecs_jpeg_damage_seek(d, window) : read_units(d, window, decode, count, &done);
-    if (status != CCODECS_OK) {
-      return status;
-    }
+    CCODECS_TRY(scan->is_lost ? ccodecs_jpeg_damage_seek(d, window) : read_units(d, window, decode, count, &done));
     scan->mcu_x += done;
     const bool is_row_done = scan->mcu_x == scan->mcus_across;
     if (done > 0 && (is_row_done || scan->mcu_x % JPEG_LANES == 0)) {

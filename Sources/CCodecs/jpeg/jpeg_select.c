@@ -348,9 +348,7 @@ static ccodecs_status read_header(ccodecs_decoder *base, ccodecs_input *input) {
     if (status == CCODECS_NEEDS_INPUT && input->is_last) {
       return ccodecs_decoder_fail(base, CCODECS_TRUNCATED, "the JPEG ends before its first scan");
     }
-    if (status != CCODECS_OK) {
-      return status;
-    }
+    CCODECS_TRY(status);
   }
   ccodecs_bytes_free(&s->segment, base->budget);
   return join_pieces(s) ? hand_over(s, input) : no_room(s);

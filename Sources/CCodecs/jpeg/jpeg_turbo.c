@@ -173,10 +173,7 @@ static ccodecs_status run_once(jpeg_turbo *d, ccodecs_input *input, step step, b
   const size_t given = from_carry ? d->carry.count : input->count;
   d->source.bytes_in_buffer = given;
   d->has_ended = false;
-  const ccodecs_status status = run_caught(d, step, is_done);
-  if (status != CCODECS_OK) {
-    return status;
-  }
+  CCODECS_TRY(run_caught(d, step, is_done));
   const size_t used = d->has_ended ? given : (size_t)(d->source.next_input_byte - start);
   if (!from_carry) {
     ccodecs_input_advance(input, used);
@@ -199,10 +196,7 @@ static ccodecs_status run(jpeg_turbo *d, ccodecs_input *input, step step) {
     bool is_done = false;
     bool has_all = false;
     const size_t before = input->count;
-    const ccodecs_status status = run_once(d, input, step, &is_done, &has_all);
-    if (status != CCODECS_OK) {
-      return status;
-    }
+    CCODECS_TRY(run_once(d, input, step, &is_done, &has_all));
     if (is_done) {
       return CCODECS_OK;
     }
@@ -270,10 +264,7 @@ static ccodecs_color_space color_space(const jpeg_turbo *d) {
 
 static ccodecs_status read_header(ccodecs_decoder *base, ccodecs_input *input) {
   jpeg_turbo *d = (jpeg_turbo *)base;
-  const ccodecs_status status = run(d, input, header_step);
-  if (status != CCODECS_OK) {
-    return status;
-  }
+  CCODECS_TRY(run(d, input, header_step));
   base->header.width = d->info.image_width;
   base->header.height = d->info.image_height;
   base->header.bit_depth = (uint8_t)d->info.data_precision;
@@ -406,10 +397,7 @@ static ccodecs_status start(ccodecs_decoder *base, const ccodecs_decode_options 
   d->keeps_cmyk = has_cmyk && options->keeps_cmyk;
   d->info.out_color_space = d->is_raw ? d->info.jpeg_color_space : has_cmyk ? JCS_CMYK : JCS_RGB;
   bool is_done;
-  const ccodecs_status status = run_caught(d, setup_step, &is_done);
-  if (status != CCODECS_OK) {
-    return status;
-  }
+  CCODECS_TRY(run_caught(d, setup_step, &is_done));
   return d->is_raw ? start_planes(d, layout) : start_packed(d, layout);
 }
 
@@ -485,10 +473,7 @@ static bool packed_step(jpeg_turbo *d) {
 
 static ccodecs_status read_packed(jpeg_turbo *d, ccodecs_input *input, ccodecs_rows *rows) {
   do {
-    const ccodecs_status status = run(d, input, packed_step);
-    if (status != CCODECS_OK) {
-      return status;
-    }
+    CCODECS_TRY(run(d, input, packed_step));
     d->rows_left[0]--;
   } while (d->rows_left[0] > 0 && d->info.output_scanline % packed_row_count != 0);
   const uint32_t count = (d->info.output_scanline - 1) % packed_row_count + 1;
@@ -505,10 +490,7 @@ static ccodecs_status read_rows(ccodecs_decoder *base, ccodecs_input *input, cco
   }
   d->has_all = d->info.arith_code;
   if (!d->is_started) {
-    const ccodecs_status status = run(d, input, start_step);
-    if (status != CCODECS_OK) {
-      return status;
-    }
+    CCODECS_TRY(run(d, input, start_step));
     d->is_started = true;
   }
   if (d->info.output_scanline >= d->info.output_height) {
@@ -517,10 +499,7 @@ static ccodecs_status read_rows(ccodecs_decoder *base, ccodecs_input *input, cco
   if (!d->is_raw) {
     return read_packed(d, input, rows);
   }
-  const ccodecs_status status = run(d, input, planes_step);
-  if (status != CCODECS_OK) {
-    return status;
-  }
+  CCODECS_TRY(run(d, input, planes_step));
   describe_planes(d, rows);
   return CCODECS_ROWS_READY;
 }

@@ -406,10 +406,7 @@ static ccodecs_status push(ccodecs_turn *base, const uint8_t *bytes, size_t coun
     t->slice_count += taken;
     if (t->slice_count == SLICE_BYTES) {
       t->slice_count = 0;
-      const ccodecs_status status = read_carried(t);
-      if (status != CCODECS_OK) {
-        return status;
-      }
+      CCODECS_TRY(read_carried(t));
     }
   }
   return CCODECS_OK;
@@ -419,9 +416,7 @@ static ccodecs_status finish(ccodecs_turn *base) {
   jpeg_turn *t = (jpeg_turn *)base;
   ccodecs_status status = read_carried(t);
   ccodecs_bytes_free(&t->carry, t->budget);
-  if (status != CCODECS_OK) {
-    return status;
-  }
+  CCODECS_TRY(status);
   if (t->stage != STAGE_WHOLE) {
     return fail(t, CCODECS_TRUNCATED, "the JPEG data ends before the image");
   }

@@ -362,19 +362,15 @@ static ccodecs_status read_frames(jxl_decoder *d, bool is_last) {
 
 /// Reads everything before the frames.
 static ccodecs_status read_image(jxl_decoder *d, bool is_last) {
-  ccodecs_status status = CCODECS_OK;
   if (d->library == NULL) {
-    status = charge(d, library_bytes);
-    status = status == CCODECS_OK ? begin(d) : status;
+    CCODECS_TRY(charge(d, library_bytes));
+    CCODECS_TRY(begin(d));
   }
   // The bytes may already belong to the frames, so the slices start small. They double, because libjxl restarts some
   // parts.
-  for (size_t slice = layer_slice_bytes; status == CCODECS_OK;) {
+  for (size_t slice = layer_slice_bytes;;) {
     JxlDecoderStatus answer = JXL_DEC_NEED_MORE_INPUT;
-    status = process(d, slice, is_last, &answer);
-    if (status != CCODECS_OK) {
-      return status;
-    }
+    CCODECS_TRY(process(d, slice, is_last, &answer));
     switch (answer) {
     case JXL_DEC_NEED_MORE_INPUT:
       if (!has_more(d, is_last)) {
@@ -383,26 +379,25 @@ static ccodecs_status read_image(jxl_decoder *d, bool is_last) {
       slice *= 2;
       break;
     case JXL_DEC_BASIC_INFO:
-      status = describe(d);
-      status = status == CCODECS_OK ? ccodecs_decoder_check_limits(&d->base) : status;
+      CCODECS_TRY(describe(d));
+      CCODECS_TRY(ccodecs_decoder_check_limits(&d->base));
       break;
     case JXL_DEC_COLOR_ENCODING:
-      status = d->is_described ? settle_colors(d) : corrupt(d);
-      return status == CCODECS_OK ? find_first_frame(d) : status;
+      CCODECS_TRY(d->is_described ? settle_colors(d) : corrupt(d));
+      return find_first_frame(d);
     default:
       return corrupt(d);
     }
   }
-  return status;
 }
 
 static ccodecs_status read_header(ccodecs_decoder *base, ccodecs_input *input) {
   jxl_decoder *d = (jxl_decoder *)base;
-  ccodecs_status status = take_input(d, input);
-  if (status == CCODECS_OK && !d->has_colors) {
-    status = read_image(d, input->is_last);
+  CCODECS_TRY(take_input(d, input));
+  if (!d->has_colors) {
+    CCODECS_TRY(read_image(d, input->is_last));
   }
-  return status == CCODECS_OK ? read_frames(d, input->is_last) : status;
+  return read_frames(d, input->is_last);
 }
 
 static uint64_t decoding_bytes(const jxl_decoder *d) {
@@ -440,10 +435,7 @@ static ccodecs_status start(ccodecs_decoder *base, const ccodecs_decode_options 
   if (!reserve_file(d)) { // first, because the old block stays charged meanwhile
     return CCODECS_NO_MEMORY;
   }
-  const ccodecs_status status = charge(d, decoding_bytes(d));
-  if (status != CCODECS_OK) {
-    return status;
-  }
+  CCODECS_TRY(charge(d, decoding_bytes(d)));
   d->bitmap = ccodecs_allocate(base->budget, d->row_bytes * base->header.height);
   return d->bitmap == NULL ? CCODECS_NO_MEMORY : CCODECS_OK;
 }
@@ -467,15 +459,12 @@ static ccodecs_status check_room(jxl_decoder *d, size_t count) {
 /// Decodes a part of the frame into `bitmap`. Returns CCODECS_OK when the frame is complete, CCODECS_ROWS_READY when
 /// there is more to decode, CCODECS_NEEDS_INPUT, or the failure.
 static ccodecs_status decode(jxl_decoder *d, ccodecs_input *input) {
-  ccodecs_status status = check_room(d, input->count);
-  status = status == CCODECS_OK ? take_input(d, input) : status;
+  CCODECS_TRY(check_room(d, input->count));
+  CCODECS_TRY(take_input(d, input));
   const size_t slice = d->frames.count > 1 ? layer_slice_bytes : slice_bytes;
-  while (status == CCODECS_OK && !d->is_decoded) {
+  while (!d->is_decoded) {
     JxlDecoderStatus answer = JXL_DEC_NEED_MORE_INPUT;
-    status = process(d, slice, input->is_last, &answer);
-    if (status != CCODECS_OK) {
-      return status;
-    }
+    CCODECS_TRY(process(d, slice, input->is_last, &answer));
     size_t needed;
     JxlColorEncoding encoding;
     switch (answer) {
@@ -500,20 +489,15 @@ static ccodecs_status decode(jxl_decoder *d, ccodecs_input *input) {
       return corrupt(d);
     }
   }
-  if (status == CCODECS_OK) {
-    JxlDecoderDestroy(d->library);
-    d->library = NULL;
-    ccodecs_bytes_free(&d->file, d->base.budget);
-  }
-  return status;
+  JxlDecoderDestroy(d->library);
+  d->library = NULL;
+  ccodecs_bytes_free(&d->file, d->base.budget);
+  return CCODECS_OK;
 }
 
 static ccodecs_status read_rows(ccodecs_decoder *base, ccodecs_input *input, ccodecs_rows *rows) {
   jxl_decoder *d = (jxl_decoder *)base;
-  const ccodecs_status status = d->is_decoded ? CCODECS_OK : decode(d, input);
-  if (status != CCODECS_OK) {
-    return status;
-  }
+  CCODECS_TRY(d->is_decoded ? CCODECS_OK : decode(d, input));
   return ccodecs_decoder_give_bitmap(base, d->bitmap, d->row_bytes, rows);
 }
 

@@ -340,10 +340,7 @@ ccodecs_status ccodecs_jxl_frames_read(
       return CCODECS_OK;
     }
     uint64_t end = 0;
-    const ccodecs_status status = find_end(&r, &f, &end);
-    if (status != CCODECS_OK) {
-      return status;
-    }
+    CCODECS_TRY(find_end(&r, &f, &end));
     note(frames, &f, image);
     frames->at += end > SIZE_MAX - frames->at ? SIZE_MAX - frames->at : (size_t)end;
   }

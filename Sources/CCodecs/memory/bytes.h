@@ -7,6 +7,15 @@
 
 #include <string.h>
 
+/// Returns from the calling function with the status of `call`, unless it is CCODECS_OK.
+#define CCODECS_TRY(call)                                                                                              \
+  do {                                                                                                                 \
+    const ccodecs_status tried_status = (call);                                                                        \
+    if (tried_status != CCODECS_OK) {                                                                                  \
+      return tried_status;                                                                                             \
+    }                                                                                                                  \
+  } while (0)
+
 /// A byte queue in one charged block: bytes are appended at the end and consumed from the front.
 typedef struct ccodecs_bytes {
   uint8_t *block;

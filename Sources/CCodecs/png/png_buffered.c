@@ -75,10 +75,7 @@ static ccodecs_status write_pass(png_encoder *e, adam7_pass pass, const uint8_t 
   for (uint32_t y = pass.y; y < options->height; y += pass.down) {
     const uint8_t *row = pixels + ((size_t)y * options->width + pass.x) * e->pixel_bytes;
     gather(row, e->current, count, pass.across, e->pixel_bytes, depth);
-    const ccodecs_status status = ccodecs_png_write_row(e);
-    if (status != CCODECS_OK) {
-      return status;
-    }
+    CCODECS_TRY(ccodecs_png_write_row(e));
   }
   return CCODECS_OK;
 }

@@ -330,10 +330,7 @@ static ccodecs_status begin_chunk(png_decoder *d) {
                             : ccodecs_decoder_fail(&d->base, CCODECS_CORRUPT, "the PNG's signature is damaged");
   }
   d->body_left = ccodecs_be32(d->chunk_header);
-  const ccodecs_status status = check_chunk(d);
-  if (status != CCODECS_OK) {
-    return status;
-  }
+  CCODECS_TRY(check_chunk(d));
   d->is_in_chunk = true;
   d->body_count = 0;
   d->trailer_count = 0;
@@ -369,13 +366,13 @@ static ccodecs_status end_chunk(png_decoder *d) {
   const bool is_right = ccodecs_be32(d->trailer) == d->crc;
   const bool was_buffered = d->body != NULL;
   d->is_in_chunk = false;
-  ccodecs_status status = is_right || !is_critical(d) ? CCODECS_OK : take_wrong_crc(d);
-  if (status != CCODECS_OK) {
-    return status;
+  if (!is_right && is_critical(d)) {
+    CCODECS_TRY(take_wrong_crc(d));
   }
   if (is_type(d, "IEND")) {
     d->has_end = true;
   }
+  ccodecs_status status = CCODECS_OK;
   if (was_buffered && (is_right || is_critical(d))) {
     status = read_chunk(d);
   } else if (was_buffered) {
@@ -457,10 +454,7 @@ static ccodecs_status select_frames(ccodecs_decoder *base, int64_t first, uint32
 static ccodecs_status read_header(ccodecs_decoder *base, ccodecs_input *input) {
   png_decoder *d = (png_decoder *)base;
   while (input->count > 0 && !d->has_data) {
-    const ccodecs_status status = ccodecs_png_feed(d, input, NULL);
-    if (status != CCODECS_OK) {
-      return status;
-    }
+    CCODECS_TRY(ccodecs_png_feed(d, input, NULL));
   }
   if (d->has_data) {
     base->header.has_default_image = base->header.has_frames && !d->has_control;
@@ -507,10 +501,7 @@ static ccodecs_status read_rest(png_decoder *d, ccodecs_input *input, ccodecs_ro
   ccodecs_decoder *base = &d->base;
   if (d->may_have_rows) {
     ccodecs_input none = {.bytes = input->bytes};
-    const ccodecs_status status = ccodecs_png_rows_read(d, &none, rows);
-    if (status != CCODECS_OK) {
-      return status;
-    }
+    CCODECS_TRY(ccodecs_png_rows_read(d, &none, rows));
     d->may_have_rows = false;
   }
   while (!d->has_end) {

@@ -67,10 +67,7 @@ static ccodecs_status compress_bytes(png_encoder *e, const uint8_t *bytes, size_
         e->compressor, &input, e->chunk + e->chunk_count, CHUNK_BYTES - e->chunk_count, &produced);
     e->chunk_count += produced;
     if (e->chunk_count == CHUNK_BYTES) {
-      const ccodecs_status status = flush_chunk(e);
-      if (status != CCODECS_OK) {
-        return status;
-      }
+      CCODECS_TRY(flush_chunk(e));
     }
   }
   return CCODECS_OK;
@@ -126,10 +123,7 @@ static ccodecs_status write_rows(ccodecs_encoder *base, const ccodecs_rows *rows
   }
   for (uint32_t i = 0; i < rows->row_counts[0]; i++) {
     ccodecs_png_copy_row(e, rows->planes[0] + i * rows->row_strides[0], e->current);
-    const ccodecs_status status = ccodecs_png_write_row(e);
-    if (status != CCODECS_OK) {
-      return status;
-    }
+    CCODECS_TRY(ccodecs_png_write_row(e));
   }
   return CCODECS_OK;
 }

@@ -286,10 +286,7 @@ static ccodecs_status find_frame(png_decoder *d, ccodecs_input *input) {
     if (input->count == 0) {
       return CCODECS_NEEDS_INPUT;
     }
-    const ccodecs_status status = ccodecs_png_feed(d, input, &d->held);
-    if (status != CCODECS_OK) {
-      return status;
-    }
+    CCODECS_TRY(ccodecs_png_feed(d, input, &d->held));
   }
   const bool was_returned = d->is_in_frame && is_selected(d);
   const ccodecs_status status = begin_frame(d);

@@ -97,9 +97,7 @@ static ccodecs_status pass_rows(ccodecs_decoder *decoder, png_encoder *indexed, 
     } else {
       return event;
     }
-    if (status != CCODECS_OK) {
-      return status;
-    }
+    CCODECS_TRY(status);
   }
 }
 

@@ -266,10 +266,7 @@ ccodecs_status ccodecs_png_rows_read(png_decoder *d, ccodecs_input *input, ccode
   while (!ccodecs_png_rows_are_complete(d)) {
     const uint32_t left = d->pass_height - d->row;
     const uint32_t wanted = left < d->rows_capacity ? left : (uint32_t)d->rows_capacity;
-    const ccodecs_status status = fill_batch(d, input, wanted);
-    if (status != CCODECS_OK) {
-      return status;
-    }
+    CCODECS_TRY(fill_batch(d, input, wanted));
     if (d->ready < wanted) {
       return CCODECS_OK;
     }

@@ -128,10 +128,7 @@ static ccodecs_status read_channel(psd_decoder *d, ccodecs_input *input) {
   ccodecs_spill *plane = &d->planes[d->channel];
   while (d->row < d->base.header.height) {
     const size_t offset = (size_t)d->row * d->channel_row_bytes;
-    const ccodecs_status status = read_channel_row(d, input, plane->bytes + offset);
-    if (status != CCODECS_OK) {
-      return status;
-    }
+    CCODECS_TRY(read_channel_row(d, input, plane->bytes + offset));
     ccodecs_spill_pass(plane, offset + d->channel_row_bytes);
   }
   d->row = 0;

@@ -68,10 +68,7 @@ static ccodecs_status read_file_header(psd_decoder *d) {
   if (header->width == 0 || header->height == 0 || header->width > most || header->height > most) {
     return ccodecs_psd_corrupt(d, "the width or height is zero or too large");
   }
-  const ccodecs_status status = check_kind(d);
-  if (status != CCODECS_OK) {
-    return status;
-  }
+  CCODECS_TRY(check_kind(d));
   if (d->channel_count < d->colors || d->channel_count > MOST_CHANNELS) {
     return ccodecs_psd_corrupt(d, "the number of channels is invalid");
   }

@@ -142,11 +142,9 @@ static ccodecs_status read_header_fields(bmp_decoder *d) {
   uint8_t known[KNOWN_HEADER_BYTES] = {0};
   memcpy(known, p, d->header_bytes < sizeof known ? d->header_bytes : sizeof known);
   p = known;
-  const ccodecs_status status = is_old ? read_size(d, ccodecs_le16(p + 4), ccodecs_le16(p + 6))
-                                       : read_size(d, (int32_t)ccodecs_le32(p + 4), (int32_t)ccodecs_le32(p + 8));
-  if (status != CCODECS_OK) {
-    return status;
-  }
+  CCODECS_TRY(
+      is_old ? read_size(d, ccodecs_le16(p + 4), ccodecs_le16(p + 6))
+             : read_size(d, (int32_t)ccodecs_le32(p + 4), (int32_t)ccodecs_le32(p + 8)));
   d->bits = ccodecs_le16(p + (is_old ? 10 : 14));
   d->compression = is_old ? PLAIN : ccodecs_le32(p + 16);
   d->palette_entry_bytes = is_old ? 3 : 4;
@@ -231,10 +229,7 @@ static void read_palette(bmp_decoder *d) {
 
 static ccodecs_status describe(bmp_decoder *d) {
   ccodecs_header *header = &d->base.base.header;
-  const ccodecs_status status = d->bits == 16 || d->bits == 32 ? prepare_fields(d) : CCODECS_OK;
-  if (status != CCODECS_OK) {
-    return status;
-  }
+  CCODECS_TRY(d->bits == 16 || d->bits == 32 ? prepare_fields(d) : CCODECS_OK);
   header->has_alpha = (d->bits == 16 || d->bits == 32) && d->fields[3].mask != 0;
   d->base.channels = header->has_alpha ? 4 : d->bits <= 8 && d->profile_bytes == 0 && is_gray(d) ? 1 : 3;
   header->color_space = d->base.channels == 1 ? CCODECS_COLOR_GRAY : CCODECS_COLOR_RGB;

@@ -120,10 +120,7 @@ static ccodecs_status read_header(ccodecs_decoder *base, ccodecs_input *input) {
       d->line[d->line_count++] = byte;
       continue;
     }
-    const ccodecs_status status = read_line(d);
-    if (status != CCODECS_OK) {
-      return status;
-    }
+    CCODECS_TRY(read_line(d));
   }
   return CCODECS_OK;
 }
@@ -231,9 +228,7 @@ static ccodecs_status read_row(row_decoder *base, ccodecs_input *input) {
     } else {
       take_value(d);
     }
-    if (status != CCODECS_OK) {
-      return status;
-    }
+    CCODECS_TRY(status);
   }
   d->state = STATE_START;
   return CCODECS_OK;

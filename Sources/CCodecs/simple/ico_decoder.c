@@ -93,21 +93,16 @@ static void choose(ico_decoder *d, uint32_t place) {
 }
 
 static ccodecs_status read_directory(ico_decoder *d, ccodecs_input *input) {
-  ccodecs_status status = hold(d, input, DIRECTORY_BYTES);
-  if (status != CCODECS_OK) {
-    return status;
-  }
+  CCODECS_TRY(hold(d, input, DIRECTORY_BYTES));
   const uint32_t count = ccodecs_le16(ccodecs_bytes_start(&d->file) + 4);
   if (count == 0) {
     return corrupt(d, "it contains no image");
   }
   const size_t end = DIRECTORY_BYTES + (size_t)count * ENTRY_BYTES;
-  status = hold(d, input, end);
-  if (status == CCODECS_OK) {
-    d->base.header.frame_count = count;
-    choose(d, d->chosen);
-  }
-  return status == CCODECS_OK && d->entry < end ? corrupt(d, "an image overlaps the directory") : status;
+  CCODECS_TRY(hold(d, input, end));
+  d->base.header.frame_count = count;
+  choose(d, d->chosen);
+  return d->entry < end ? corrupt(d, "an image overlaps the directory") : CCODECS_OK;
 }
 
 // MARK: Bitmaps
@@ -287,15 +282,13 @@ static ccodecs_status read_header(ccodecs_decoder *base, ccodecs_input *input) {
     d->is_whole = true;
     leave_image(d);
   }
-  const ccodecs_status status = read_image(d, input);
+  CCODECS_TRY(read_image(d, input));
   ccodecs_header *header = &base->header;
-  if (status == CCODECS_OK) {
-    // What a PNG has read of the input is not buffered.
-    const bool is_buffered = d->png == NULL || d->left.count > 0;
-    header->can_buffer_input = header->frame_count > 1 && is_buffered && !d->is_whole;
-    header->has_pages = header->can_buffer_input || (header->frame_count > 1 && d->is_whole);
-  }
-  return status;
+  // What a PNG has read of the input is not buffered.
+  const bool is_buffered = d->png == NULL || d->left.count > 0;
+  header->can_buffer_input = header->frame_count > 1 && is_buffered && !d->is_whole;
+  header->has_pages = header->can_buffer_input || (header->frame_count > 1 && d->is_whole);
+  return CCODECS_OK;
 }
 
 static ccodecs_status select_image(ccodecs_decoder *base, int64_t first, uint32_t count) {

@@ -252,9 +252,7 @@ static ccodecs_status read_text_row(pnm_decoder *d, ccodecs_input *input) {
       return CCODECS_NEEDS_INPUT;
     }
     status = status == CCODECS_DONE ? put_number(d) : status;
-    if (status != CCODECS_OK) {
-      return status;
-    }
+    CCODECS_TRY(status);
   }
   return CCODECS_OK;
 }

@@ -154,10 +154,7 @@ static ccodecs_status read_beginning(tga_decoder *d, ccodecs_input *input) {
     if (!ccodecs_input_collect(input, d->token, &d->token_count, HEADER_BYTES)) {
       return CCODECS_NEEDS_INPUT;
     }
-    const ccodecs_status status = describe(d);
-    if (status != CCODECS_OK) {
-      return status;
-    }
+    CCODECS_TRY(describe(d));
   }
   return ccodecs_input_skip(input, &d->skip_left) ? read_map(d, input) : CCODECS_NEEDS_INPUT;
 }

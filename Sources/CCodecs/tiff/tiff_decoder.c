@@ -239,10 +239,7 @@ static ccodecs_status describe(tiff_decoder *d) {
   if (header->width == 0 || header->height == 0) {
     return ccodecs_decoder_fail(&d->base, CCODECS_CORRUPT, "TIFF data: the width or height is zero or missing");
   }
-  ccodecs_status status = ccodecs_decoder_check_limits(&d->base);
-  if (status != CCODECS_OK) {
-    return status;
-  }
+  CCODECS_TRY(ccodecs_decoder_check_limits(&d->base));
   TIFFGetFieldDefaulted(d->tiff, TIFFTAG_BITSPERSAMPLE, &d->bits);
   TIFFGetFieldDefaulted(d->tiff, TIFFTAG_SAMPLESPERPIXEL, &d->samples);
   TIFFGetFieldDefaulted(d->tiff, TIFFTAG_SAMPLEFORMAT, &d->sample_format);
@@ -250,23 +247,17 @@ static ccodecs_status describe(tiff_decoder *d) {
   TIFFGetFieldDefaulted(d->tiff, TIFFTAG_ORIENTATION, &orientation);
   d->sample_format = d->sample_format == SAMPLEFORMAT_VOID ? SAMPLEFORMAT_UINT : d->sample_format;
   d->is_separate = planar == PLANARCONFIG_SEPARATE && d->samples > 1;
-  status = ccodecs_tiff_check_kind(d);
-  if (status != CCODECS_OK) {
-    return status;
-  }
+  CCODECS_TRY(ccodecs_tiff_check_kind(d));
   if (!TIFFGetField(d->tiff, TIFFTAG_PHOTOMETRIC, &d->photometric)) {
     d->photometric = d->samples >= 3 ? PHOTOMETRIC_RGB : PHOTOMETRIC_MINISBLACK;
   }
-  status = choose_mode(d);
-  if (status == CCODECS_OK && d->mode != MODE_RGBA) {
+  CCODECS_TRY(choose_mode(d));
+  if (d->mode == MODE_RGBA) {
+    CCODECS_TRY(begin_rgba(d));
+  } else {
     find_alpha(d);
     d->kept = d->colors + (d->alpha > 0 ? 1 : 0);
-    status = check_samples(d);
-  } else if (status == CCODECS_OK) {
-    status = begin_rgba(d);
-  }
-  if (status != CCODECS_OK) {
-    return status;
+    CCODECS_TRY(check_samples(d));
   }
   header->orientation = orientation >= 1 && orientation <= 8 ? (uint8_t)orientation : 1;
   header->bit_depth = (uint8_t)d->bits;
@@ -276,9 +267,9 @@ static ccodecs_status describe(tiff_decoder *d) {
   header->is_16bit = d->bits > 8 && d->mode != MODE_RGBA;
   d->channels = header->has_alpha ? 4 : is_gray ? 1 : 3;
   d->strip_rows = ccodecs_decoder_strip_rows(ccodecs_tiff_row_bytes(d));
-  status = size_blocks(d);
-  d->is_sized = status == CCODECS_OK;
-  return status == CCODECS_OK ? ccodecs_tiff_check_blocks(d) : status;
+  CCODECS_TRY(size_blocks(d));
+  d->is_sized = true;
+  return ccodecs_tiff_check_blocks(d);
 }
 
 /// Reads the color profile, which libtiff owns. Oversized profiles are not used.
@@ -309,12 +300,10 @@ static ccodecs_status read_header(ccodecs_decoder *base, ccodecs_input *input) {
     return CCODECS_NO_MEMORY;
   }
   d->charged = library_bytes;
-  ccodecs_status status = open_file(d);
-  if (status == CCODECS_OK) {
-    describe_pages(d);
-    status = describe(d);
-  }
-  return status == CCODECS_OK ? read_profile(d) : status;
+  CCODECS_TRY(open_file(d));
+  describe_pages(d);
+  CCODECS_TRY(describe(d));
+  return read_profile(d);
 }
 
 /// Forgets the page that was described.
@@ -485,10 +474,7 @@ static ccodecs_status read_rows(ccodecs_decoder *base, ccodecs_input *input, cco
     return CCODECS_DONE;
   }
   if (d->given == d->band_first + d->band_count) {
-    const ccodecs_status status = read_band(d);
-    if (status != CCODECS_OK) {
-      return status;
-    }
+    CCODECS_TRY(read_band(d));
   }
   const uint32_t left = d->band_first + d->band_count - d->given;
   const uint32_t count = left < d->strip_rows ? left : d->strip_rows;

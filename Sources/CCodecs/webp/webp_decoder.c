@@ -178,10 +178,7 @@ static ccodecs_status read_header(ccodecs_decoder *base, ccodecs_input *input) {
     } else if (may_buffer && d->file_bytes <= d->file.count) {
       return ccodecs_webp_fail(d, VP8_STATUS_NOT_ENOUGH_DATA);
     }
-    const ccodecs_status status = append(d, input, count);
-    if (status != CCODECS_OK) {
-      return status;
-    }
+    CCODECS_TRY(append(d, input, count));
   }
 }
 
@@ -372,10 +369,7 @@ static ccodecs_status gather(webp_decoder *d, ccodecs_input *input) {
   }
   if (d->file.count < lossless_slice_bytes) {
     const size_t missing = lossless_slice_bytes - d->file.count;
-    const ccodecs_status status = append(d, input, input->count < missing ? input->count : missing);
-    if (status != CCODECS_OK) {
-      return status;
-    }
+    CCODECS_TRY(append(d, input, input->count < missing ? input->count : missing));
   }
   return d->file.count >= lossless_slice_bytes || input->is_last ? CCODECS_OK : CCODECS_NEEDS_INPUT;
 }
@@ -448,10 +442,7 @@ static void give_rows(webp_decoder *d, uint32_t index, uint32_t count, ccodecs_r
 static ccodecs_status read_rows(ccodecs_decoder *base, ccodecs_input *input, ccodecs_rows *rows) {
   webp_decoder *d = (webp_decoder *)base;
   if (d->is_animated && !d->is_complete) {
-    const ccodecs_status status = ccodecs_webp_next_frame(d, input);
-    if (status != CCODECS_OK) {
-      return status;
-    }
+    CCODECS_TRY(ccodecs_webp_next_frame(d, input));
   }
   pass_used_rows(d);
   while (d->given == d->decoded) {
@@ -464,11 +455,8 @@ static ccodecs_status read_rows(ccodecs_decoder *base, ccodecs_input *input, cco
     if (d->file.count == 0 && input->count == 0) {
       return input->is_last ? ccodecs_webp_fail(d, VP8_STATUS_NOT_ENOUGH_DATA) : CCODECS_NEEDS_INPUT;
     }
-    ccodecs_status status = gather(d, input);
-    status = status == CCODECS_OK ? feed(d, input) : status;
-    if (status != CCODECS_OK) {
-      return status;
-    }
+    CCODECS_TRY(gather(d, input));
+    CCODECS_TRY(feed(d, input));
   }
   const uint32_t left = d->decoded - d->given;
   d->given += left < strip_row_count ? left : strip_row_count;

@@ -110,9 +110,7 @@ static ccodecs_status finish(ccodecs_encoder *base) {
   if (base->options.has_frames) {
     const ccodecs_status status = ccodecs_webp_finish_animation(e);
     ccodecs_canvases_destroy(&e->canvases, base->budget);
-    if (status != CCODECS_OK) {
-      return status;
-    }
+    CCODECS_TRY(status);
   }
   ccodecs_budget_refund(base->budget, e->charged);
   e->charged = 0;

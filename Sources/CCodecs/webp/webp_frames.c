@@ -130,16 +130,13 @@ static ccodecs_status skip_passed(webp_decoder *d, ccodecs_input *input) {
 /// CCODECS_NEEDS_INPUT or the failure.
 static ccodecs_status find_frame(webp_decoder *d, ccodecs_input *input, bool *is_end) {
   while (true) {
-    ccodecs_status status = skip_passed(d, input);
+    const ccodecs_status status = skip_passed(d, input);
     const uint64_t left = d->file_bytes < d->file_at ? 0 : d->file_bytes - d->file_at;
     *is_end = left < CHUNK_HEADER_BYTES;
     if (status != CCODECS_OK || *is_end) {
       return status;
     }
-    status = collect(d, input, CHUNK_HEADER_BYTES);
-    if (status != CCODECS_OK) {
-      return status;
-    }
+    CCODECS_TRY(collect(d, input, CHUNK_HEADER_BYTES));
     const uint8_t *chunk = ccodecs_bytes_start(&d->file);
     *is_end = ccodecs_riff_body_bytes(chunk) > left - CHUNK_HEADER_BYTES;
     if (*is_end || ccodecs_riff_is_type(chunk, "ANMF")) {
@@ -266,10 +263,7 @@ static ccodecs_status collect_frame(webp_decoder *d, ccodecs_input *input, frame
     if (wanted > most) {
       return ccodecs_decoder_fail(&d->base, CCODECS_CORRUPT, "a frame of the WebP has more bytes than its pixels need");
     }
-    const ccodecs_status status = collect(d, input, (size_t)wanted);
-    if (status != CCODECS_OK) {
-      return status;
-    }
+    CCODECS_TRY(collect(d, input, (size_t)wanted));
     if (is_image || wanted < d->part_at + CHUNK_HEADER_BYTES) {
       *image = (frame_chunks){
           .bytes = ccodecs_bytes_start(&d->file) + first_part_at, .count = (size_t)wanted - first_part_at};
@@ -315,19 +309,16 @@ static ccodecs_status fail_at_end(webp_decoder *d) {
 /// Composes the next frame of the file on the canvas. Returns CCODECS_OK, CCODECS_NEEDS_INPUT or the failure.
 static ccodecs_status compose_frame(webp_decoder *d, ccodecs_input *input) {
   bool is_end;
-  ccodecs_status status = find_frame(d, input, &is_end);
-  if (status != CCODECS_OK || is_end) {
-    return status != CCODECS_OK ? status : fail_at_end(d);
+  CCODECS_TRY(find_frame(d, input, &is_end));
+  if (is_end) {
+    return fail_at_end(d);
   }
   frame_chunks image;
-  status = collect_frame(d, input, &image);
-  status = status == CCODECS_OK ? describe_frame(d) : status;
-  if (status != CCODECS_OK) {
-    return status;
-  }
+  CCODECS_TRY(collect_frame(d, input, &image));
+  CCODECS_TRY(describe_frame(d));
   // There is nothing below the first frame.
   const bool is_blended = (image.bytes[-1] & FLAG_NO_BLENDING) == 0 && d->base.counted_frames > 0;
-  status = ccodecs_decoder_count_frame(&d->base, (uint64_t)d->base.frame.width * d->base.frame.height);
+  ccodecs_status status = ccodecs_decoder_count_frame(&d->base, (uint64_t)d->base.frame.width * d->base.frame.height);
   if (status == CCODECS_OK && !is_image(image)) {
     return ccodecs_webp_fail(d, VP8_STATUS_BITSTREAM_ERROR);
   }
@@ -391,10 +382,7 @@ static ccodecs_status look_ahead(webp_decoder *d, ccodecs_input *input, bool is_
 ccodecs_status ccodecs_webp_end_frame_rows(webp_decoder *d, ccodecs_input *input) {
   const uint64_t end = (uint64_t)d->base.first_frame + d->base.selected_frames;
   const bool is_last = d->base.selected_frames > 0 && (uint64_t)d->frame_index + 1 >= end;
-  const ccodecs_status status = look_ahead(d, input, is_last);
-  if (status != CCODECS_OK) {
-    return status;
-  }
+  CCODECS_TRY(look_ahead(d, input, is_last));
   dispose(d);
   d->is_complete = false;
   d->decoded = 0;
