@@ -4,7 +4,7 @@
 // All encoders receive the same planes, so that conversion and chroma subsampling are not measured.
 
 #include "cpixels.h"
-#include "jpeg/jpeg_format.h"
+#include "formats.h"
 
 #include <dlfcn.h>
 #include <stdio.h>

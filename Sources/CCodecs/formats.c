@@ -1,20 +1,8 @@
 // The format table: each row has a format's name, signatures, decoder, encoder and rewriter in this build. A format in
 // ccodecs.h without a row is a compile error.
 
-#include "core/decoder.h"
-#include "core/encoder.h"
-#include "core/rewriter.h"
+#include "formats.h"
 #include "core/sniff.h"
-#include "gif/gif_format.h"
-#include "heif/heif_format.h"
-#include "jpeg/jpeg_format.h"
-#include "jxl/jxl_format.h"
-#include "png/png_format.h"
-#include "psd/psd_format.h"
-#include "raw/raw_format.h"
-#include "simple/simple_formats.h"
-#include "tiff/tiff_format.h"
-#include "webp/webp_format.h"
 
 /// Leading bytes that identify a format; `count` is 0 for an unused entry.
 typedef struct signature {

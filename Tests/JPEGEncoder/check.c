@@ -6,8 +6,8 @@
 // zero. Memory must stay below the estimate, and an encoder that runs out of it must fail and release everything. With
 // a directory, all files are also written there, for readers.py and browser.py.
 
+#include "formats.h"
 #include "jpeg/jpeg_encode.h"
-#include "jpeg/jpeg_format.h"
 
 #include <inttypes.h>
 #include <math.h>

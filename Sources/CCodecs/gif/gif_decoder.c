@@ -5,7 +5,7 @@
 // outside the frame are transparent, as in browsers. Further frames need the whole canvas: see gif_animation.c.
 
 #include "gif_decoder.h"
-#include "gif_format.h"
+#include "../formats.h"
 
 #include <string.h>
 

@@ -15,8 +15,8 @@
 // Source: GIF89a.
 
 #include "../core/animation.h"
+#include "../formats.h"
 #include "../palette/palette.h"
-#include "gif_format.h"
 #include "gif_lzw.h"
 
 #include <math.h>

@@ -6,7 +6,7 @@
 // not read, as in the decoder (gif_decoder.c). Source: GIF89a.
 
 #include "../core/rewriter.h"
-#include "gif_format.h"
+#include "../formats.h"
 
 enum {
   EXTENSION = 0x21,

@@ -1,8 +1,8 @@
 // AVIF encoding with libheif and its AV1 encoder, which produces no output before the whole image is encoded.
 
 #include "../core/encoder.h"
+#include "../formats.h"
 #include "heif_av1_encoder.h"
-#include "heif_format.h"
 
 #ifdef CCODECS_HEIF
 

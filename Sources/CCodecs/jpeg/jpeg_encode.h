@@ -1,5 +1,5 @@
 // The native JPEG encoder. This header is its manual; all of it except its two entry points, which are in
-// jpeg_format.h, is private to the encoder.
+// formats.h, is private to the encoder.
 //
 // Use. Create an encoder with `ccodecs_jpeg_encoder_create`, pass rows to `ccodecs_encoder_write` as they arrive, in
 // any portion, call `ccodecs_encoder_read` after each, and `ccodecs_encoder_finish` at the end. Rows are RGB, gray, or

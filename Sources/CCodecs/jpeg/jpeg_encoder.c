@@ -7,9 +7,9 @@
 // those of the image; if there are more, the tables follow from the first of them, and memory stays bounded. A
 // progressive file is written from the coefficients of the whole image, of which only those other than zero are kept.
 
+#include "../formats.h"
 #include "jpeg_encode.h"
 #include "jpeg_encode_tokens.h"
-#include "jpeg_format.h"
 #include "jpeg_metadata.h"
 
 /// Initial capacity of a queue, in rows of MCUs.

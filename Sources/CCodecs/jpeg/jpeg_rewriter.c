@@ -10,10 +10,9 @@
 
 #include "../core/encoder.h"
 #include "../core/rewriter.h"
-#include "../jxl/jxl_format.h"
+#include "../formats.h"
 #include "jpeg_codes.h"
 #include "jpeg_decoder.h"
-#include "jpeg_format.h"
 #include "jpeg_metadata.h"
 #include "jpeg_quality.h"
 #include "jpeg_turn.h"

@@ -6,10 +6,10 @@
 // in any order, which are kept here and joined before the first scan.
 
 #include "../color/profile.h"
+#include "../formats.h"
 #include "../memory/bytes.h"
 #include "jpeg_codes.h"
 #include "jpeg_decoder.h"
-#include "jpeg_format.h"
 
 #include <string.h>
 

@@ -8,8 +8,8 @@
 
 #include "../core/decoder.h"
 #include "../core/quiet.h"
+#include "../formats.h"
 #include "../memory/bytes.h"
-#include "jxl_format.h"
 
 #ifdef CCODECS_JXL
 

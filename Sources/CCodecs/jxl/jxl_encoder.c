@@ -1,7 +1,7 @@
 // JPEG XL encoding with libjxl, which produces no output before the whole image is encoded.
 
 #include "../core/encoder.h"
-#include "jxl_format.h"
+#include "../formats.h"
 
 #ifdef CCODECS_JXL
 

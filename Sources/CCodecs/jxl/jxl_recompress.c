@@ -5,7 +5,7 @@
 
 #include "../core/quiet.h"
 #include "../core/rewriter.h"
-#include "jxl_format.h"
+#include "../formats.h"
 
 #ifdef CCODECS_JXL
 

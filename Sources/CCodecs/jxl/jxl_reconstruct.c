@@ -8,7 +8,7 @@
 #include "../core/decoder.h"
 #include "../core/quiet.h"
 #include "../core/rewriter.h"
-#include "jxl_format.h"
+#include "../formats.h"
 
 #ifdef CCODECS_JXL
 

@@ -2,7 +2,7 @@
 // whole file to the reconstruction.
 
 #include "../core/rewriter.h"
-#include "jxl_format.h"
+#include "../formats.h"
 
 #ifdef CCODECS_JXL
 

@@ -4,8 +4,8 @@
 
 #include "png_animation.h"
 
+#include "../formats.h"
 #include "png_chunk.h"
-#include "png_format.h"
 #include "png_indexed_animation.h"
 
 /// The maximum of a frame's duration and of its divisor.

@@ -2,8 +2,8 @@
 //
 // Sources: PNG specification (third edition), sections 7.2, 8.1 and 11.2.
 
+#include "../formats.h"
 #include "png_encoder.h"
-#include "png_format.h"
 
 /// The origin and the pixel distances of an Adam7 pass.
 typedef struct adam7_pass {

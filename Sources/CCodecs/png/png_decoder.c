@@ -11,7 +11,7 @@
 #include "png_decoder.h"
 
 #include "../color/profile.h"
-#include "png_format.h"
+#include "../formats.h"
 
 #include <string.h>
 

@@ -3,9 +3,9 @@
 // Sources: PNG specification (third edition), sections 5, 9 and 12.7.
 
 #include "png_encoder.h"
+#include "../formats.h"
 #include "png_animation.h"
 #include "png_chunk.h"
-#include "png_format.h"
 #include "png_indexed_animation.h"
 
 enum {

@@ -6,7 +6,7 @@
 
 #include "png_indexed_animation.h"
 
-#include "png_format.h"
+#include "../formats.h"
 
 enum { WINDOW_BYTES = 16 << 10 };
 

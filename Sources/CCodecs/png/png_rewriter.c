@@ -7,8 +7,8 @@
 // contain all rows is checked by the decoder that the caller runs on the copy.
 
 #include "../core/rewriter.h"
+#include "../formats.h"
 #include "png_chunk.h"
-#include "png_format.h"
 
 enum { MAX_BODY_BYTES = 256 * 3, MAX_CONTROL_BYTES = 4096 };
 

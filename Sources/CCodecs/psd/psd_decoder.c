@@ -6,8 +6,8 @@
 // selection. Not supported: Lab, multichannel, 32 bits, ZIP. Source: Adobe Photoshop File Formats Specification (2019).
 
 #include "psd_decoder.h"
+#include "../formats.h"
 #include "../memory/bytes.h"
-#include "psd_format.h"
 
 enum { RAW = 0, PACK_BITS = 1 };
 

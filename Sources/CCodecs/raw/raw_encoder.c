@@ -1,7 +1,7 @@
 // Raw results: the elements of a tensor, without a header. Interleaved rows leave as they arrive. Planes are buffered,
 // and the first of them leaves as its rows arrive.
 
-#include "raw_format.h"
+#include "../formats.h"
 #include "raw_rows.h"
 
 #include <math.h>

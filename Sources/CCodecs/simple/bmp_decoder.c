@@ -9,8 +9,8 @@
 // Sources: Microsoft, "Bitmap storage"; OS/2 2.0 Presentation Manager, "Bitmap file format"; bmpsuite's notes.
 
 #include "../color/profile.h"
+#include "../formats.h"
 #include "row_decoder.h"
-#include "simple_formats.h"
 
 enum { FILE_HEADER_BYTES = 14, OS2_HEADER_BYTES = 12, WINDOWS_HEADER_BYTES = 40, KNOWN_HEADER_BYTES = 124 };
 enum { EMBEDDED_PROFILE = 0x4D424544 }; ///< "MBED"

@@ -4,8 +4,8 @@
 // Sources: Ward, "Real Pixels" (Graphics Gems II); the description of picture files in the Radiance file formats.
 
 #include "../color/linear.h"
+#include "../formats.h"
 #include "row_decoder.h"
-#include "simple_formats.h"
 
 #include <math.h>
 #include <stdlib.h>

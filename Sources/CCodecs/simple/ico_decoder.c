@@ -8,9 +8,8 @@
 // Source: Microsoft, "Icons" (Win32 Resource File Formats, ICONDIR and ICONIMAGE); PNG since Windows Vista.
 
 #include "../core/decoder.h"
+#include "../formats.h"
 #include "../memory/bytes.h"
-#include "../png/png_format.h"
-#include "simple_formats.h"
 
 enum { DIRECTORY_BYTES = 6, ENTRY_BYTES = 16, BITMAP_HEADER_BYTES = 40, PROFILED_HEADER_BYTES = 124 };
 

@@ -1,8 +1,8 @@
 // Streaming decoder for portable anymaps: bitmaps, graymaps and pixmaps, as text or binary, and PAM with one to four
 // samples per pixel. Source: the manual pages pbm, pgm, ppm and pam of Netpbm.
 
+#include "../formats.h"
 #include "row_decoder.h"
-#include "simple_formats.h"
 
 #include <stdlib.h>
 

@@ -8,8 +8,8 @@
 //
 // Source: Truevision TGA File Format Specification 2.0.
 
+#include "../formats.h"
 #include "row_decoder.h"
-#include "simple_formats.h"
 
 enum { HEADER_BYTES = 18, MAPPED = 1, TRUE_COLOR = 2, GRAY = 3, RUN_LENGTH = 8 };
 

@@ -12,8 +12,8 @@
 #ifdef CCODECS_TIFF
 
 #include "../color/profile.h"
+#include "../formats.h"
 #include "tiff_decoder.h"
-#include "tiff_format.h"
 
 /// Bytes of libtiff's state, its directory's arrays and its codecs' tables.
 static const size_t library_bytes = 512 * 1024;

@@ -10,7 +10,7 @@
 #include "webp_decoder.h"
 
 #include "../color/profile.h"
-#include "webp_format.h"
+#include "../formats.h"
 
 #include <string.h>
 

@@ -2,7 +2,7 @@
 
 #include "webp_encoder.h"
 
-#include "webp_format.h"
+#include "../formats.h"
 
 #include <string.h>
 

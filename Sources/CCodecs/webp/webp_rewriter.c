@@ -6,8 +6,8 @@
 // reads them first. Source: WebP Container Specification.
 
 #include "../core/rewriter.h"
+#include "../formats.h"
 #include "webp_chunks.h"
-#include "webp_format.h"
 #include "webp_quality.h"
 
 /// Positions of the chunks in the file.
