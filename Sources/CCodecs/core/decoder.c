@@ -627,5 +627,6 @@ void ccodecs_decoder_destroy(ccodecs_decoder *decoder) {
     ccodecs_bytes_free(&decoder->artist, decoder->budget);
     ccodecs_bytes_free(&decoder->copyright, decoder->budget);
     decoder->methods->destroy(decoder);
+    ccodecs_free(decoder->budget, decoder);
   }
 }

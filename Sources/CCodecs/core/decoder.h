@@ -21,7 +21,7 @@ typedef struct ccodecs_decoder_methods {
   ccodecs_status (*start)(ccodecs_decoder *decoder, const ccodecs_decode_options *options, ccodecs_layout *layout);
   /// As ccodecs_decoder_read_rows. Before the first rows of a frame of an animation it sets decoder.frame.
   ccodecs_status (*read_rows)(ccodecs_decoder *decoder, ccodecs_input *input, ccodecs_rows *rows);
-  void (*destroy)(ccodecs_decoder *decoder); ///< Frees everything, including the decoder itself.
+  void (*destroy)(ccodecs_decoder *decoder); ///< Frees what the concrete decoder holds.
   /// Returns the buffered bytes of the file, from its first byte on, which a rewriter may take over before start. NULL
   /// if the decoder buffers none.
   ccodecs_bytes *(*buffered)(ccodecs_decoder *decoder);

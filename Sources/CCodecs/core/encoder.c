@@ -246,6 +246,10 @@ const char *ccodecs_encoder_message(const ccodecs_encoder *encoder) {
 void ccodecs_encoder_destroy(ccodecs_encoder *encoder) {
   if (encoder != NULL) {
     ccodecs_spool_destroy(&encoder->spool, encoder->budget);
-    encoder->methods->destroy(encoder);
+    if (encoder->methods->destroy != NULL) {
+      encoder->methods->destroy(encoder);
+    }
+    ccodecs_bytes_free(&encoder->output, encoder->budget);
+    ccodecs_free(encoder->budget, encoder);
   }
 }

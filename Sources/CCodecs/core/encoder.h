@@ -16,7 +16,7 @@ typedef struct ccodecs_encoder_methods {
   /// Appends EXIF after the last row; NULL if the format stores metadata before the rows.
   ccodecs_status (*append_exif)(ccodecs_encoder *encoder, const uint8_t *exif, size_t count);
   ccodecs_status (*finish)(ccodecs_encoder *encoder);
-  void (*destroy)(ccodecs_encoder *encoder); ///< Frees everything, including the encoder itself.
+  void (*destroy)(ccodecs_encoder *encoder); ///< Frees what the concrete encoder holds; NULL for nothing.
 } ccodecs_encoder_methods;
 
 /// The first member of every concrete encoder.

@@ -219,6 +219,9 @@ void ccodecs_rewriter_destroy(ccodecs_rewriter *rewriter) {
       rewriter->turn->methods->destroy(rewriter->turn);
     }
     ccodecs_bytes_free(&rewriter->head, rewriter->budget);
-    rewriter->methods->destroy(rewriter);
+    if (rewriter->methods->destroy != NULL) {
+      rewriter->methods->destroy(rewriter);
+    }
+    ccodecs_free(rewriter->budget, rewriter);
   }
 }

@@ -51,7 +51,7 @@ typedef struct ccodecs_rewriter_methods {
   ccodecs_status (*create_turn)(
       ccodecs_rewriter *rewriter, const ccodecs_decoder *decoder, const ccodecs_rewrite_options *options,
       ccodecs_turn **turn);
-  void (*destroy)(ccodecs_rewriter *rewriter); ///< Frees everything, including the rewriter itself.
+  void (*destroy)(ccodecs_rewriter *rewriter); ///< Frees what the concrete rewriter holds; NULL for nothing.
 } ccodecs_rewriter_methods;
 
 /// The first member of every concrete rewriter.

@@ -480,7 +480,6 @@ static void destroy(ccodecs_decoder *base) {
   ccodecs_free(budget, d->strip);
   ccodecs_free(budget, d->canvas);
   ccodecs_free(budget, d->interlaced);
-  ccodecs_free(budget, d);
 }
 
 ccodecs_decoder *ccodecs_gif_decoder_create(const ccodecs_limits *limits, ccodecs_budget *budget) {

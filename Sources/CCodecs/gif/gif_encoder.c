@@ -460,8 +460,6 @@ static void destroy(ccodecs_encoder *base) {
   ccodecs_free(budget, e->kept);
   ccodecs_bytes_free(&e->compressed, budget);
   ccodecs_bytes_free(&e->waiting, budget);
-  ccodecs_bytes_free(&base->output, budget);
-  ccodecs_free(budget, e);
 }
 
 /// Returns the maximum size of a frame: codes of 12 bits, one for each index, and clear codes.
@@ -509,6 +507,6 @@ ccodecs_encoder *ccodecs_gif_encoder_create(const ccodecs_encode_options *option
     }
     return &e->base;
   }
-  destroy(&e->base);
+  ccodecs_encoder_destroy(&e->base);
   return NULL;
 }

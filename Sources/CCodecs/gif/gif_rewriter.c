@@ -223,12 +223,8 @@ static void survey(const ccodecs_rewriter *base, const ccodecs_decoder *decoder,
   survey->quality = 1;
 }
 
-static void destroy(ccodecs_rewriter *base) {
-  ccodecs_free(base->budget, base);
-}
-
 ccodecs_rewriter *ccodecs_gif_rewriter_create(const ccodecs_limits *limits, ccodecs_budget *budget) {
-  static const ccodecs_rewriter_methods methods = {.step = step, .end = end, .survey = survey, .destroy = destroy};
+  static const ccodecs_rewriter_methods methods = {.step = step, .end = end, .survey = survey};
   gif_rewriter *g = ccodecs_rewriter_allocate(sizeof *g, &methods, limits, budget);
   if (g != NULL) {
     expect(g, STEP_SCREEN, SCREEN_BYTES);

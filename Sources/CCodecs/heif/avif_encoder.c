@@ -166,8 +166,6 @@ static void destroy(ccodecs_encoder *base) {
   release(e);
   ccodecs_bytes_free(&e->exif, budget);
   ccodecs_bytes_free(&e->xmp, budget);
-  ccodecs_bytes_free(&base->output, budget);
-  ccodecs_free(budget, e);
 }
 
 static uint64_t library_charge(const ccodecs_encode_options *options) {
@@ -222,7 +220,7 @@ ccodecs_encoder *ccodecs_avif_encoder_create(const ccodecs_encode_options *optio
       return &e->base;
     }
   }
-  destroy(&e->base);
+  ccodecs_encoder_destroy(&e->base);
   return NULL;
 }
 

@@ -536,7 +536,6 @@ static void destroy(ccodecs_decoder *base) {
   ccodecs_bytes_free(&d->file, budget);
   ccodecs_free(budget, d->graph.tiles);
   ccodecs_free(budget, d->band);
-  ccodecs_free(budget, d);
 }
 
 static ccodecs_decoder *create(ccodecs_format format, const ccodecs_limits *limits, ccodecs_budget *budget) {
@@ -548,11 +547,7 @@ static ccodecs_decoder *create(ccodecs_format format, const ccodecs_limits *limi
       .destroy = destroy,
   };
   heif_av1_register();
-  heif_decoder *d = ccodecs_decoder_allocate(sizeof *d, &methods, format, limits, budget);
-  if (d == NULL) {
-    return NULL;
-  }
-  return &d->base;
+  return ccodecs_decoder_allocate(sizeof(heif_decoder), &methods, format, limits, budget);
 }
 
 ccodecs_decoder *ccodecs_heic_decoder_create(const ccodecs_limits *limits, ccodecs_budget *budget) {

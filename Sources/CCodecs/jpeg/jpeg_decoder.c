@@ -425,7 +425,6 @@ static void destroy(ccodecs_decoder *base) {
   ccodecs_free(budget, d->in.bytes);
   ccodecs_free(budget, d->group);
   ccodecs_free(budget, d->ahead);
-  ccodecs_free(budget, d);
 }
 
 ccodecs_decoder *ccodecs_jpeg_native_decoder_create(const ccodecs_limits *limits, ccodecs_budget *budget) {
@@ -438,9 +437,5 @@ ccodecs_decoder *ccodecs_jpeg_native_decoder_create(const ccodecs_limits *limits
       .read_rows = read_rows,
       .destroy = destroy,
   };
-  jpeg_decoder *d = ccodecs_decoder_allocate(sizeof *d, &methods, CCODECS_FORMAT_JPEG, limits, budget);
-  if (d == NULL) {
-    return NULL;
-  }
-  return &d->base;
+  return ccodecs_decoder_allocate(sizeof(jpeg_decoder), &methods, CCODECS_FORMAT_JPEG, limits, budget);
 }

@@ -381,8 +381,6 @@ static void destroy(ccodecs_encoder *base) {
   ccodecs_free(budget, e->lambdas[1]);
   ccodecs_free(budget, e->sums);
   ccodecs_free(budget, e->converted);
-  ccodecs_bytes_free(&base->output, budget);
-  ccodecs_free(budget, e);
 }
 
 // MARK: Creation
@@ -530,7 +528,7 @@ ccodecs_encoder *ccodecs_jpeg_encoder_create(const ccodecs_encode_options *optio
   e->scan.max_chunks = max_token_chunks;
   const uint64_t charge = token_charge(options, &e->geometry);
   if (!ccodecs_budget_charge(budget, (size_t)charge)) {
-    destroy(&e->base);
+    ccodecs_encoder_destroy(&e->base);
     return NULL;
   }
   e->scan.reserved = (size_t)charge;
@@ -543,6 +541,6 @@ ccodecs_encoder *ccodecs_jpeg_encoder_create(const ccodecs_encode_options *optio
   if (prepare_planes(e) && put_headers(e)) {
     return &e->base;
   }
-  destroy(&e->base);
+  ccodecs_encoder_destroy(&e->base);
   return NULL;
 }

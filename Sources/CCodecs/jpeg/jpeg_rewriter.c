@@ -578,7 +578,6 @@ static uint64_t start_bytes(const ccodecs_rewriter *base, const ccodecs_rewrite_
 static void destroy(ccodecs_rewriter *base) {
   jpeg_rewriter *j = (jpeg_rewriter *)base;
   ccodecs_bytes_free(&j->segment, base->budget);
-  ccodecs_free(base->budget, j);
 }
 
 ccodecs_rewriter *ccodecs_jpeg_rewriter_create(const ccodecs_limits *limits, ccodecs_budget *budget) {

@@ -386,7 +386,6 @@ static void destroy(ccodecs_decoder *base) {
   ccodecs_bytes_free(&s->kept, base->budget);
   ccodecs_bytes_free(&s->segment, base->budget);
   ccodecs_bytes_free(&s->pieces, base->budget);
-  ccodecs_free(base->budget, s);
 }
 
 ccodecs_decoder *ccodecs_jpeg_decoder_create(const ccodecs_limits *limits, ccodecs_budget *budget) {

@@ -514,7 +514,6 @@ static void destroy(ccodecs_decoder *base) {
   ccodecs_bytes_free(&d->carry, budget);
   ccodecs_free(budget, d->strip);
   ccodecs_free(budget, d->inverted);
-  ccodecs_free(budget, d);
 }
 
 ccodecs_decoder *ccodecs_jpeg_turbo_decoder_create(const ccodecs_limits *limits, ccodecs_budget *budget) {

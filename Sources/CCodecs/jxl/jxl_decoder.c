@@ -511,7 +511,6 @@ static void destroy(ccodecs_decoder *base) {
   ccodecs_bytes_free(&d->file, budget);
   ccodecs_bytes_free(&d->codestream, budget);
   ccodecs_free(budget, d->bitmap);
-  ccodecs_free(budget, d);
 }
 
 bool ccodecs_jxl_decoder_has_coefficients(const ccodecs_decoder *base, uint64_t *pixel_count, uint64_t *sample_count) {
@@ -539,11 +538,7 @@ ccodecs_decoder *ccodecs_jxl_decoder_create(const ccodecs_limits *limits, ccodec
       .read_rows = read_rows,
       .destroy = destroy,
   };
-  jxl_decoder *d = ccodecs_decoder_allocate(sizeof *d, &methods, CCODECS_FORMAT_JXL, limits, budget);
-  if (d == NULL) {
-    return NULL;
-  }
-  return &d->base;
+  return ccodecs_decoder_allocate(sizeof(jxl_decoder), &methods, CCODECS_FORMAT_JXL, limits, budget);
 }
 
 #else

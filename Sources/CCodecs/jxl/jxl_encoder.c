@@ -70,8 +70,6 @@ static void destroy(ccodecs_encoder *base) {
   ccodecs_budget *budget = base->budget;
   ccodecs_jxl_library_destroy(&e->library, budget);
   ccodecs_free(budget, e->pixels);
-  ccodecs_bytes_free(&base->output, budget);
-  ccodecs_free(budget, e);
 }
 
 /// Columns and rows that libjxl allocates in addition, as measured: it aligns the rows of its planes to 128 bytes, and
@@ -224,7 +222,7 @@ ccodecs_encoder *ccodecs_jxl_encoder_create(const ccodecs_encode_options *option
   if (e->pixels != NULL && begin(e)) {
     return &e->base;
   }
-  destroy(&e->base);
+  ccodecs_encoder_destroy(&e->base);
   return NULL;
 }
 

@@ -126,10 +126,6 @@ static ccodecs_status create_turn(
              : CCODECS_NO_MEMORY;
 }
 
-static void destroy(ccodecs_rewriter *base) {
-  ccodecs_free(base->budget, base);
-}
-
 ccodecs_rewriter *ccodecs_jxl_rewriter_create(const ccodecs_limits *limits, ccodecs_budget *budget) {
   static const ccodecs_rewriter_methods methods = {
       .has_long_head = true,
@@ -137,7 +133,6 @@ ccodecs_rewriter *ccodecs_jxl_rewriter_create(const ccodecs_limits *limits, ccod
       .survey = survey,
       .turn_bytes = turn_bytes,
       .create_turn = create_turn,
-      .destroy = destroy,
   };
   return ccodecs_rewriter_allocate(sizeof(jxl_rewriter), &methods, limits, budget);
 }

@@ -566,7 +566,6 @@ static void destroy(ccodecs_decoder *base) {
   ccodecs_free(budget, d->body);
   ccodecs_free(budget, d->canvas);
   ccodecs_free(budget, d->strip);
-  ccodecs_free(budget, d);
 }
 
 ccodecs_decoder *ccodecs_png_decoder_create(const ccodecs_limits *limits, ccodecs_budget *budget) {

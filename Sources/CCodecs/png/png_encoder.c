@@ -179,8 +179,6 @@ static void destroy(ccodecs_encoder *base) {
   ccodecs_free(budget, e->indices);
   ccodecs_png_free_buffered(e);
   ccodecs_bytes_free(&e->metadata, budget);
-  ccodecs_bytes_free(&base->output, budget);
-  ccodecs_free(budget, e);
 }
 
 bool ccodecs_png_options_are_valid(const ccodecs_png_options *options) {
@@ -254,6 +252,6 @@ ccodecs_encoder *ccodecs_png_encoder_create(const ccodecs_encode_options *option
       return &e->base;
     }
   }
-  destroy(&e->base);
+  ccodecs_encoder_destroy(&e->base);
   return NULL;
 }

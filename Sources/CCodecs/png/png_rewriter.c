@@ -297,7 +297,6 @@ static uint64_t start_bytes(const ccodecs_rewriter *base, const ccodecs_rewrite_
 
 static void destroy(ccodecs_rewriter *base) {
   ccodecs_bytes_free(&((png_rewriter *)base)->control, base->budget);
-  ccodecs_free(base->budget, base);
 }
 
 ccodecs_rewriter *ccodecs_png_rewriter_create(const ccodecs_limits *limits, ccodecs_budget *budget) {

@@ -267,7 +267,6 @@ static void destroy(ccodecs_decoder *base) {
   ccodecs_bytes_free(&d->resource_bytes, budget);
   ccodecs_free(budget, d->stored);
   ccodecs_free(budget, d->strip);
-  ccodecs_free(budget, d);
 }
 
 ccodecs_decoder *ccodecs_psd_decoder_create(const ccodecs_limits *limits, ccodecs_budget *budget) {
@@ -279,9 +278,5 @@ ccodecs_decoder *ccodecs_psd_decoder_create(const ccodecs_limits *limits, ccodec
       .read_rows = read_rows,
       .destroy = destroy,
   };
-  psd_decoder *d = ccodecs_decoder_allocate(sizeof *d, &methods, CCODECS_FORMAT_PSD, limits, budget);
-  if (d == NULL) {
-    return NULL;
-  }
-  return &d->base;
+  return ccodecs_decoder_allocate(sizeof(psd_decoder), &methods, CCODECS_FORMAT_PSD, limits, budget);
 }

@@ -154,12 +154,6 @@ static ccodecs_status finish(ccodecs_encoder *encoder) {
   return CCODECS_OK;
 }
 
-static void destroy(ccodecs_encoder *encoder) {
-  ccodecs_budget *budget = encoder->budget;
-  ccodecs_bytes_free(&encoder->output, budget);
-  ccodecs_free(budget, encoder);
-}
-
 /// Sets the scale and the offset of each sample.
 static void set_scalings(raw_encoder *e) {
   const ccodecs_raw_options *options = &e->base.options.raw;
@@ -173,7 +167,7 @@ static void set_scalings(raw_encoder *e) {
 }
 
 ccodecs_encoder *ccodecs_raw_encoder_create(const ccodecs_encode_options *options, ccodecs_budget *budget) {
-  static const ccodecs_encoder_methods methods = {.write = write, .finish = finish, .destroy = destroy};
+  static const ccodecs_encoder_methods methods = {.write = write, .finish = finish};
   raw_encoder *e = ccodecs_allocate(budget, sizeof *e);
   if (e == NULL) {
     return NULL;
@@ -188,7 +182,7 @@ ccodecs_encoder *ccodecs_raw_encoder_create(const ccodecs_encode_options *option
   if (e->is_planar) {
     const uint64_t count = ccodecs_raw_encoder_max_bytes(options);
     if (count > SIZE_MAX || !ccodecs_bytes_reserve(&e->base.output, (size_t)count, budget)) {
-      destroy(&e->base);
+      ccodecs_encoder_destroy(&e->base);
       return NULL;
     }
     // What is read stays where it is, as of a spooled result.

@@ -363,7 +363,6 @@ static void destroy(ccodecs_decoder *base) {
   ccodecs_decoder_destroy(d->png);
   ccodecs_bytes_free(&d->file, budget);
   ccodecs_free(budget, d->strip);
-  ccodecs_free(budget, d);
 }
 
 ccodecs_decoder *ccodecs_ico_decoder_create(const ccodecs_limits *limits, ccodecs_budget *budget) {
@@ -375,9 +374,5 @@ ccodecs_decoder *ccodecs_ico_decoder_create(const ccodecs_limits *limits, ccodec
       .read_rows = read_rows,
       .destroy = destroy,
   };
-  ico_decoder *d = ccodecs_decoder_allocate(sizeof *d, &methods, CCODECS_FORMAT_ICO, limits, budget);
-  if (d == NULL) {
-    return NULL;
-  }
-  return &d->base;
+  return ccodecs_decoder_allocate(sizeof(ico_decoder), &methods, CCODECS_FORMAT_ICO, limits, budget);
 }

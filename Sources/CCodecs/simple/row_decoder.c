@@ -109,5 +109,4 @@ void ccodecs_row_decoder_destroy(ccodecs_decoder *base) {
   ccodecs_bytes_free(&d->ahead, budget);
   ccodecs_free(budget, d->stored);
   ccodecs_free(budget, d->strip);
-  ccodecs_free(budget, d);
 }

@@ -503,7 +503,6 @@ static void destroy(ccodecs_decoder *base) {
   ccodecs_free(budget, d->block);
   ccodecs_free(budget, d->band);
   ccodecs_free(budget, d->strip);
-  ccodecs_free(budget, d);
 }
 
 ccodecs_decoder *ccodecs_tiff_decoder_create(const ccodecs_limits *limits, ccodecs_budget *budget) {
@@ -515,11 +514,7 @@ ccodecs_decoder *ccodecs_tiff_decoder_create(const ccodecs_limits *limits, ccode
       .read_rows = read_rows,
       .destroy = destroy,
   };
-  tiff_decoder *d = ccodecs_decoder_allocate(sizeof *d, &methods, CCODECS_FORMAT_TIFF, limits, budget);
-  if (d == NULL) {
-    return NULL;
-  }
-  return &d->base;
+  return ccodecs_decoder_allocate(sizeof(tiff_decoder), &methods, CCODECS_FORMAT_TIFF, limits, budget);
 }
 
 #endif

@@ -483,7 +483,6 @@ static void destroy(ccodecs_decoder *base) {
   ccodecs_budget_refund(budget, d->charged);
   ccodecs_bytes_free(&d->file, budget);
   ccodecs_free(budget, d->canvas);
-  ccodecs_free(budget, d);
 }
 
 ccodecs_decoder *ccodecs_webp_decoder_create(const ccodecs_limits *limits, ccodecs_budget *budget) {

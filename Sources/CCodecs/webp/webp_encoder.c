@@ -122,12 +122,10 @@ static void destroy(ccodecs_encoder *base) {
   ccodecs_budget *budget = base->budget;
   WebPPictureFree(&e->image);
   ccodecs_budget_refund(budget, e->charged);
-  ccodecs_bytes_free(&base->output, budget);
   ccodecs_bytes_free(&e->before, budget);
   ccodecs_bytes_free(&e->after, budget);
   ccodecs_canvases_destroy(&e->canvases, budget);
   ccodecs_free(budget, e->pair);
-  ccodecs_free(budget, e);
 }
 
 static uint64_t pixel_count(const ccodecs_encode_options *options) {
@@ -228,6 +226,6 @@ ccodecs_encoder *ccodecs_webp_encoder_create(const ccodecs_encode_options *optio
       return &e->base;
     }
   }
-  destroy(&e->base);
+  ccodecs_encoder_destroy(&e->base);
   return NULL;
 }

@@ -321,7 +321,6 @@ static void destroy(ccodecs_rewriter *base) {
   webp_rewriter *w = (webp_rewriter *)base;
   ccodecs_bytes_free(&w->buffered, base->budget);
   ccodecs_bytes_free(&w->after, base->budget);
-  ccodecs_free(base->budget, w);
 }
 
 ccodecs_rewriter *ccodecs_webp_rewriter_create(const ccodecs_limits *limits, ccodecs_budget *budget) {
