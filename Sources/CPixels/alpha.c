@@ -44,50 +44,14 @@ void cpixels_flatten_scalar(
 }
 
 void cpixels_premultiply(const uint8_t *rgba, uint16_t *premultiplied, size_t pixel_count, cpixels_isa isa) {
-#if defined(__x86_64__)
-  if (cpixels_isa_has_avx2(isa)) {
-    cpixels_premultiply_avx2(rgba, premultiplied, pixel_count);
-    return;
-  }
-#elif defined(__aarch64__)
-  if (cpixels_isa_resolve(isa) == CPIXELS_ISA_NEON) {
-    cpixels_premultiply_neon(rgba, premultiplied, pixel_count);
-    return;
-  }
-#endif
-  (void)isa;
-  cpixels_premultiply_scalar(rgba, premultiplied, pixel_count);
+  CPIXELS_CHOOSE(cpixels_premultiply, isa)(rgba, premultiplied, pixel_count);
 }
 
 void cpixels_unpremultiply(const uint16_t *premultiplied, uint8_t *rgba, size_t pixel_count, cpixels_isa isa) {
-#if defined(__x86_64__)
-  if (cpixels_isa_has_avx2(isa)) {
-    cpixels_unpremultiply_avx2(premultiplied, rgba, pixel_count);
-    return;
-  }
-#elif defined(__aarch64__)
-  if (cpixels_isa_resolve(isa) == CPIXELS_ISA_NEON) {
-    cpixels_unpremultiply_neon(premultiplied, rgba, pixel_count);
-    return;
-  }
-#endif
-  (void)isa;
-  cpixels_unpremultiply_scalar(premultiplied, rgba, pixel_count);
+  CPIXELS_CHOOSE(cpixels_unpremultiply, isa)(premultiplied, rgba, pixel_count);
 }
 
 void cpixels_flatten(
     const uint16_t *premultiplied, const uint8_t background[3], uint8_t *rgb, size_t pixel_count, cpixels_isa isa) {
-#if defined(__x86_64__)
-  if (cpixels_isa_has_avx2(isa)) {
-    cpixels_flatten_avx2(premultiplied, background, rgb, pixel_count);
-    return;
-  }
-#elif defined(__aarch64__)
-  if (cpixels_isa_resolve(isa) == CPIXELS_ISA_NEON) {
-    cpixels_flatten_neon(premultiplied, background, rgb, pixel_count);
-    return;
-  }
-#endif
-  (void)isa;
-  cpixels_flatten_scalar(premultiplied, background, rgb, pixel_count);
+  CPIXELS_CHOOSE(cpixels_flatten, isa)(premultiplied, background, rgb, pixel_count);
 }

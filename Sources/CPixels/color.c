@@ -22,19 +22,7 @@ void cpixels_ycc_to_rgb_scalar(
 
 void cpixels_ycc_to_rgb(
     const uint8_t *y, const uint8_t *cb, const uint8_t *cr, uint8_t *rgb, size_t pixel_count, cpixels_isa isa) {
-#if defined(__x86_64__)
-  if (cpixels_isa_has_avx2(isa)) {
-    cpixels_ycc_to_rgb_avx2(y, cb, cr, rgb, pixel_count);
-    return;
-  }
-#elif defined(__aarch64__)
-  if (cpixels_isa_resolve(isa) == CPIXELS_ISA_NEON) {
-    cpixels_ycc_to_rgb_neon(y, cb, cr, rgb, pixel_count);
-    return;
-  }
-#endif
-  (void)isa;
-  cpixels_ycc_to_rgb_scalar(y, cb, cr, rgb, pixel_count);
+  CPIXELS_CHOOSE(cpixels_ycc_to_rgb, isa)(y, cb, cr, rgb, pixel_count);
 }
 
 void cpixels_gray_to_rgb(const uint8_t *gray, uint8_t *rgb, size_t pixel_count) {

@@ -219,17 +219,7 @@ static void note_hit(search *search, uint32_t x, uint32_t y) {
 }
 
 cpixels_faces_judge cpixels_faces_judge_of(cpixels_isa isa) {
-#if defined(__x86_64__)
-  if (cpixels_isa_has_avx2(isa)) {
-    return cpixels_faces_judge_avx2;
-  }
-#elif defined(__aarch64__)
-  if (cpixels_isa_resolve(isa) == CPIXELS_ISA_NEON) {
-    return cpixels_faces_judge_neon;
-  }
-#endif
-  (void)isa;
-  return cpixels_faces_judge_scalar;
+  return CPIXELS_CHOOSE(cpixels_faces_judge, isa);
 }
 
 /// Judges the windows of the current level; every other row of them where it is large.

@@ -66,11 +66,8 @@ struct cpixels_cascade {
 typedef uint32_t (*cpixels_faces_judge)(const cpixels_cascade *cascade, const uint32_t *sums, const float *deviations);
 
 uint32_t cpixels_faces_judge_scalar(const cpixels_cascade *cascade, const uint32_t *sums, const float *deviations);
-#if defined(__x86_64__)
 uint32_t cpixels_faces_judge_avx2(const cpixels_cascade *cascade, const uint32_t *sums, const float *deviations);
-#elif defined(__aarch64__)
 uint32_t cpixels_faces_judge_neon(const cpixels_cascade *cascade, const uint32_t *sums, const float *deviations);
-#endif
 
 /// Returns the version for an instruction set.
 cpixels_faces_judge cpixels_faces_judge_of(cpixels_isa isa);

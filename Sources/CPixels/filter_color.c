@@ -3,17 +3,7 @@
 #include "filter_kernels.h"
 
 const cpixels_filter_kernels *cpixels_filter_kernels_of(cpixels_isa isa) {
-#if defined(__x86_64__)
-  if (cpixels_isa_has_avx2(isa)) {
-    return &cpixels_filter_avx2;
-  }
-#elif defined(__aarch64__)
-  if (cpixels_isa_resolve(isa) == CPIXELS_ISA_NEON) {
-    return &cpixels_filter_neon;
-  }
-#endif
-  (void)isa;
-  return &cpixels_filter_scalar;
+  return CPIXELS_CHOOSE(cpixels_filter, isa);
 }
 
 void cpixels_color_row(

@@ -107,12 +107,8 @@ typedef struct cpixels_filter_kernels {
 } cpixels_filter_kernels;
 
 extern const cpixels_filter_kernels cpixels_filter_scalar;
-#if defined(__x86_64__)
 extern const cpixels_filter_kernels cpixels_filter_avx2;
-#endif
-#if defined(__aarch64__)
 extern const cpixels_filter_kernels cpixels_filter_neon;
-#endif
 
 const cpixels_filter_kernels *cpixels_filter_kernels_of(cpixels_isa isa);
 

@@ -121,20 +121,26 @@ struct cpixels_resize_kernels {
   void (*join)(const uint8_t *planes, size_t plane_stride, size_t pixel_count, uint32_t channels, uint8_t *packed);
 };
 
-extern const cpixels_resize_kernels cpixels_resize_scalar;
+/// What each instruction set has. Declared of all; only those of the target are defined.
+#define CPIXELS_DECLARE(isa)                                                                                           \
+  extern const cpixels_resize_kernels cpixels_resize_##isa;                                                            \
+  void cpixels_split_##isa(                                                                                            \
+      const uint8_t *packed, size_t pixel_count, uint32_t channels, uint8_t *planes, size_t plane_stride);             \
+  void cpixels_join_##isa(                                                                                             \
+      const uint8_t *planes, size_t plane_stride, size_t pixel_count, uint32_t channels, uint8_t *packed);             \
+  void cpixels_premultiply_##isa(const uint8_t *rgba, uint16_t *premultiplied, size_t pixel_count);                    \
+  void cpixels_unpremultiply_##isa(const uint16_t *premultiplied, uint8_t *rgba, size_t pixel_count);                  \
+  void cpixels_flatten_##isa(                                                                                          \
+      const uint16_t *premultiplied, const uint8_t background[3], uint8_t *rgb, size_t pixel_count);                   \
+  void cpixels_overlay_##isa(                                                                                          \
+      cpixels_blend blend, const uint8_t *rgba, uint8_t *row, uint32_t channels, size_t pixel_count);                  \
+  void cpixels_ycc_to_rgb_##isa(                                                                                       \
+      const uint8_t *y, const uint8_t *cb, const uint8_t *cr, uint8_t *rgb, size_t pixel_count)
 
-void cpixels_split_scalar(
-    const uint8_t *packed, size_t pixel_count, uint32_t channels, uint8_t *planes, size_t plane_stride);
-void cpixels_join_scalar(
-    const uint8_t *planes, size_t plane_stride, size_t pixel_count, uint32_t channels, uint8_t *packed);
-void cpixels_premultiply_scalar(const uint8_t *rgba, uint16_t *premultiplied, size_t pixel_count);
-void cpixels_unpremultiply_scalar(const uint16_t *premultiplied, uint8_t *rgba, size_t pixel_count);
-void cpixels_flatten_scalar(
-    const uint16_t *premultiplied, const uint8_t background[3], uint8_t *rgb, size_t pixel_count);
-void cpixels_overlay_scalar(
-    cpixels_blend blend, const uint8_t *rgba, uint8_t *row, uint32_t channels, size_t pixel_count);
-void cpixels_ycc_to_rgb_scalar(
-    const uint8_t *y, const uint8_t *cb, const uint8_t *cr, uint8_t *rgb, size_t pixel_count);
+CPIXELS_DECLARE(scalar);
+CPIXELS_DECLARE(avx2);
+CPIXELS_DECLARE(neon);
+extern const cpixels_resize_kernels cpixels_resize_avx512;
 
 /// The coefficients of YCbCr to RGB, in Q15: 1.402 - 1, -0.344136, 1 - 0.714136, 1.772 - 2.
 enum {
@@ -143,37 +149,6 @@ enum {
   CPIXELS_GREEN_OF_CR = 9367,
   CPIXELS_BLUE_OF_CB = -7471,
 };
-
-#if defined(__x86_64__)
-extern const cpixels_resize_kernels cpixels_resize_avx2;
-extern const cpixels_resize_kernels cpixels_resize_avx512;
-
-void cpixels_split_avx2(
-    const uint8_t *packed, size_t pixel_count, uint32_t channels, uint8_t *planes, size_t plane_stride);
-void cpixels_join_avx2(
-    const uint8_t *planes, size_t plane_stride, size_t pixel_count, uint32_t channels, uint8_t *packed);
-void cpixels_premultiply_avx2(const uint8_t *rgba, uint16_t *premultiplied, size_t pixel_count);
-void cpixels_unpremultiply_avx2(const uint16_t *premultiplied, uint8_t *rgba, size_t pixel_count);
-void cpixels_flatten_avx2(const uint16_t *premultiplied, const uint8_t background[3], uint8_t *rgb, size_t pixel_count);
-void cpixels_overlay_avx2(
-    cpixels_blend blend, const uint8_t *rgba, uint8_t *row, uint32_t channels, size_t pixel_count);
-void cpixels_ycc_to_rgb_avx2(const uint8_t *y, const uint8_t *cb, const uint8_t *cr, uint8_t *rgb, size_t pixel_count);
-#endif
-
-#if defined(__aarch64__)
-extern const cpixels_resize_kernels cpixels_resize_neon;
-
-void cpixels_split_neon(
-    const uint8_t *packed, size_t pixel_count, uint32_t channels, uint8_t *planes, size_t plane_stride);
-void cpixels_join_neon(
-    const uint8_t *planes, size_t plane_stride, size_t pixel_count, uint32_t channels, uint8_t *packed);
-void cpixels_premultiply_neon(const uint8_t *rgba, uint16_t *premultiplied, size_t pixel_count);
-void cpixels_unpremultiply_neon(const uint16_t *premultiplied, uint8_t *rgba, size_t pixel_count);
-void cpixels_flatten_neon(const uint16_t *premultiplied, const uint8_t background[3], uint8_t *rgb, size_t pixel_count);
-void cpixels_overlay_neon(
-    cpixels_blend blend, const uint8_t *rgba, uint8_t *row, uint32_t channels, size_t pixel_count);
-void cpixels_ycc_to_rgb_neon(const uint8_t *y, const uint8_t *cb, const uint8_t *cr, uint8_t *rgb, size_t pixel_count);
-#endif
 
 // MARK: Linear light (light.c)
 
@@ -247,5 +222,14 @@ cpixels_isa cpixels_isa_resolve(cpixels_isa isa);
 
 /// Returns whether `isa` selects AVX2 or better on this processor.
 bool cpixels_isa_has_avx2(cpixels_isa isa);
+
+/// Is a pointer to the AVX2, the NEON or the scalar variant of a function or a constant, as `isa` selects.
+#if defined(__x86_64__)
+#define CPIXELS_CHOOSE(name, isa) (cpixels_isa_has_avx2(isa) ? &name##_avx2 : &name##_scalar)
+#elif defined(__aarch64__)
+#define CPIXELS_CHOOSE(name, isa) (cpixels_isa_resolve(isa) == CPIXELS_ISA_NEON ? &name##_neon : &name##_scalar)
+#else
+#define CPIXELS_CHOOSE(name, isa) ((void)(isa), &name##_scalar)
+#endif
 
 #endif

@@ -440,16 +440,7 @@ static size_t faces_of(
 }
 
 const cpixels_network_kernels *cpixels_network_kernels_of(cpixels_isa isa) {
-#if defined(__x86_64__)
-  if (cpixels_isa_has_avx2(isa)) {
-    return &cpixels_network_avx2;
-  }
-#elif defined(__aarch64__)
-  if (cpixels_isa_resolve(isa) == CPIXELS_ISA_NEON) {
-    return &cpixels_network_neon;
-  }
-#endif
-  return &cpixels_network_scalar;
+  return CPIXELS_CHOOSE(cpixels_network, isa);
 }
 
 size_t cpixels_network_find(

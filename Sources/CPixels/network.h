@@ -91,11 +91,8 @@ typedef struct cpixels_network_kernels {
 } cpixels_network_kernels;
 
 extern const cpixels_network_kernels cpixels_network_scalar;
-#if defined(__x86_64__)
 extern const cpixels_network_kernels cpixels_network_avx2;
-#elif defined(__aarch64__)
 extern const cpixels_network_kernels cpixels_network_neon;
-#endif
 
 const cpixels_network_kernels *cpixels_network_kernels_of(cpixels_isa isa);
 

@@ -87,17 +87,5 @@ void cpixels_overlay_scalar(
 
 void cpixels_overlay(
     cpixels_blend blend, const uint8_t *rgba, uint8_t *row, uint32_t channels, size_t pixel_count, cpixels_isa isa) {
-#if defined(__x86_64__)
-  if (cpixels_isa_has_avx2(isa)) {
-    cpixels_overlay_avx2(blend, rgba, row, channels, pixel_count);
-    return;
-  }
-#elif defined(__aarch64__)
-  if (cpixels_isa_resolve(isa) == CPIXELS_ISA_NEON) {
-    cpixels_overlay_neon(blend, rgba, row, channels, pixel_count);
-    return;
-  }
-#endif
-  (void)isa;
-  cpixels_overlay_scalar(blend, rgba, row, channels, pixel_count);
+  CPIXELS_CHOOSE(cpixels_overlay, isa)(blend, rgba, row, channels, pixel_count);
 }

@@ -93,16 +93,8 @@ static const cpixels_similarity_kernels *kernels_of(cpixels_isa isa) {
   if (cpixels_isa_resolve(isa) == CPIXELS_ISA_AVX512) {
     return &cpixels_similarity_avx512;
   }
-  if (cpixels_isa_has_avx2(isa)) {
-    return &cpixels_similarity_avx2;
-  }
-#elif defined(__aarch64__)
-  if (cpixels_isa_resolve(isa) == CPIXELS_ISA_NEON) {
-    return &cpixels_similarity_neon;
-  }
 #endif
-  (void)isa;
-  return &cpixels_similarity_scalar;
+  return CPIXELS_CHOOSE(cpixels_similarity, isa);
 }
 
 static bool options_are_valid(const cpixels_similarity_options *o) {

@@ -77,12 +77,8 @@ typedef struct cpixels_similarity_kernels {
 } cpixels_similarity_kernels;
 
 extern const cpixels_similarity_kernels cpixels_similarity_scalar;
-#if defined(__x86_64__)
 extern const cpixels_similarity_kernels cpixels_similarity_avx2;
 extern const cpixels_similarity_kernels cpixels_similarity_avx512;
-#endif
-#if defined(__aarch64__)
 extern const cpixels_similarity_kernels cpixels_similarity_neon;
-#endif
 
 #endif
