@@ -269,21 +269,10 @@ struct Worker: Service {
     limits.messages = environment.memory
     limits.calls = CallAdmission(ImageWorkerService(environment: environment))
     limits.connections = connections
-    limits.time = timeLimits
+    limits.time = settings.times
     limits.windowByteCount = settings.windowByteCount
     limits.streamWindowByteCount = settings.streamWindowByteCount
     limits.backlog = Int32(settings.listenBacklog)
-    return limits
-  }
-
-  private var timeLimits: TimeLimits {
-    var limits = TimeLimits()
-    let times = settings.times
-    (limits.handshake, limits.idle) = (times.handshake, times.idle)
-    (limits.keepalive, limits.keepaliveAnswer) = (times.keepalive, times.keepaliveAnswer)
-    (limits.age, limits.grace) = (times.age, times.grace)
-    (limits.upload, limits.download) = (settings.limits.uploadTimeout, times.download)
-    limits.minBytesPerSecond = settings.limits.minBytesPerSecond
     return limits
   }
 

@@ -48,7 +48,7 @@ struct Settings {
   var maxConnections: Int
   var maxConnectionsPerPeer: Int
   /// What clients may take their time for.
-  var times: TimeSettings
+  var times: TimeLimits
   /// PING frames that a connection may bring in 30 seconds, and cancelled calls in 10, beyond those of a client that works.
   var maxConnectionPings: Int
   var maxConnectionResets: Int
@@ -155,7 +155,7 @@ struct Settings {
         "maxConnectionsPerPeer", in: 1...1_000_000, default: "half of all", unit: "connections",
         "Limit the open connections of one address; further ones are closed at once.")
       ?? max(1, maxConnections / 2)
-    times = try TimeSettings(&source)
+    times = try TimeLimits(&source, limits)
     maxConnectionPings = try source.integer(
       "maxConnectionPings", in: 10...1_000_000, default: 200, unit: "frames",
       "Limit the PING frames that a client may send in 30 seconds beyond one per frame that it receives; more close "

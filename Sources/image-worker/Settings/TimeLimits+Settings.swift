@@ -1,15 +1,12 @@
-/// The settings for how long clients may take.
-struct TimeSettings {
-  /// Each in seconds; `nil` for no limit.
-  var handshake: Duration?
-  var idle: Duration?
-  var keepalive: Duration?
-  var keepaliveAnswer: Duration
-  var age: Duration?
-  var grace: Duration?
-  var download: Duration?
+internal import WorkerOperations
+internal import WorkerService
 
-  init(_ source: inout SettingSource) throws(SettingsError) {
+extension TimeLimits {
+  /// Reads how long clients may take; uploads may take as long as the worker's limits say.
+  init(_ source: inout SettingSource, _ limits: WorkerLimits) throws(SettingsError) {
+    self.init()
+    upload = limits.uploadTimeout
+    minBytesPerSecond = limits.minBytesPerSecond
     download = try Settings.timeLimit(
       &source, "downloadTimeoutSeconds", default: 30,
       "Cancel a call whose client falls this far behind --min-bytes-per-second in reading its results; 0 for never.")
