@@ -32,7 +32,6 @@ enum {
   JPEG_AHEAD_READERS = 6,         ///< Readers in lockstep.
   JPEG_AHEAD_BLOCKS = 4096,       ///< Maximum blocks that each of them records.
   JPEG_AHEAD_BITS = 12,           ///< Index bits of their tables.
-  JPEG_AHEAD_MASK = (1 << JPEG_AHEAD_BITS) - 1,
 };
 
 // MARK: Lookups

@@ -103,13 +103,6 @@ static inline void ccodecs_put_be64(uint8_t *p, uint64_t value) {
   memcpy(p, &value, sizeof value);
 }
 
-static inline void ccodecs_put_le64(uint8_t *p, uint64_t value) {
-#if __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
-  value = __builtin_bswap64(value);
-#endif
-  memcpy(p, &value, sizeof value);
-}
-
 static inline void ccodecs_put_le16(uint8_t *p, uint32_t value) {
   p[0] = (uint8_t)value;
   p[1] = (uint8_t)(value >> 8);

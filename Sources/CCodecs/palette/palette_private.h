@@ -54,7 +54,6 @@ enum {
   PALETTE_CELL_BITS = 4, ///< Of the axes of color; that of alpha has one less.
   PALETTE_CELLS = 1 << (4 * PALETTE_CELL_BITS - 1),
   PALETTE_GROUPS = 12288,
-  PALETTE_FULL_GROUPS = CCODECS_PALETTE_MAX_COLORS / PALETTE_LANES,
 };
 
 /// Colors whose distances are computed at once. Lanes beyond the last color repeat a color.
