@@ -4,8 +4,7 @@
 // Constructors return NULL when the budget has no room. Functions named `options_are_valid` return whether every option
 // is in its range.
 
-#ifndef CCODECS_FORMATS_H
-#define CCODECS_FORMATS_H
+#pragma once
 
 #include "core/decoder.h"
 #include "core/encoder.h"
@@ -74,5 +73,3 @@ ccodecs_rewriter *ccodecs_webp_rewriter_create(const ccodecs_limits *limits, cco
 uint64_t ccodecs_webp_encoder_estimate(const ccodecs_encode_options *options);
 uint64_t ccodecs_webp_encoder_max_bytes(const ccodecs_encode_options *options);
 bool ccodecs_webp_options_are_valid(const ccodecs_webp_options *options);
-
-#endif

@@ -4,8 +4,7 @@
 //   faces.c:                       the levels of an image, their integral images, and groups of windows
 //   faces_scalar.c, faces_lanes.h: which windows pass all stages
 
-#ifndef CPIXELS_FACES_H
-#define CPIXELS_FACES_H
+#pragma once
 
 #include "cpixels.h"
 
@@ -71,5 +70,3 @@ uint32_t cpixels_faces_judge_neon(const cpixels_cascade *cascade, const uint32_t
 
 /// Returns the version for an instruction set.
 cpixels_faces_judge cpixels_faces_judge_of(cpixels_isa isa);
-
-#endif

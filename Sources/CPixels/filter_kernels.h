@@ -1,7 +1,6 @@
 // The kernels behind the filters of cpixels.h, one set per instruction set. Private to CPixels.
 
-#ifndef CPIXELS_FILTER_KERNELS_H
-#define CPIXELS_FILTER_KERNELS_H
+#pragma once
 
 #include "kernels.h"
 
@@ -111,5 +110,3 @@ extern const cpixels_filter_kernels cpixels_filter_avx2;
 extern const cpixels_filter_kernels cpixels_filter_neon;
 
 const cpixels_filter_kernels *cpixels_filter_kernels_of(cpixels_isa isa);
-
-#endif

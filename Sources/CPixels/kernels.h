@@ -7,8 +7,7 @@
 // A pair contains two adjacent source rows after the horizontal pass, interleaved sample by sample (a0 b0 a1 b1 ...).
 // This is the order that a multiply-add of adjacent 16-bit numbers needs in the vertical pass.
 
-#ifndef CPIXELS_KERNELS_H
-#define CPIXELS_KERNELS_H
+#pragma once
 
 #include "cpixels.h"
 
@@ -230,6 +229,4 @@ bool cpixels_isa_has_avx2(cpixels_isa isa);
 #define CPIXELS_CHOOSE(name, isa) (cpixels_isa_resolve(isa) == CPIXELS_ISA_NEON ? &name##_neon : &name##_scalar)
 #else
 #define CPIXELS_CHOOSE(name, isa) ((void)(isa), &name##_scalar)
-#endif
-
 #endif

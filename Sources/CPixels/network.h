@@ -8,8 +8,7 @@
 // Values are planes of floats, one for each channel, without gaps between them. A row has at least one column more than
 // values, and these are zero: they are the border right of the row, and left of the next one.
 
-#ifndef CPIXELS_NETWORK_H
-#define CPIXELS_NETWORK_H
+#pragma once
 
 #include "cpixels.h"
 
@@ -129,5 +128,3 @@ cpixels_network_vector cpixels_network_items(
 cpixels_network_table cpixels_network_item(cpixels_network_file *file, cpixels_network_vector vector, uint32_t index);
 uint32_t cpixels_network_integer(const uint8_t *bytes, size_t size);
 float cpixels_network_half(const uint8_t *bytes);
-
-#endif

@@ -1,7 +1,6 @@
 // The kernels behind the similarity metric of cpixels.h, one set per instruction set. Private to CPixels.
 
-#ifndef CPIXELS_SIMILARITY_KERNELS_H
-#define CPIXELS_SIMILARITY_KERNELS_H
+#pragma once
 
 #include "kernels.h"
 
@@ -80,5 +79,3 @@ extern const cpixels_similarity_kernels cpixels_similarity_scalar;
 extern const cpixels_similarity_kernels cpixels_similarity_avx2;
 extern const cpixels_similarity_kernels cpixels_similarity_avx512;
 extern const cpixels_similarity_kernels cpixels_similarity_neon;
-
-#endif

@@ -1,7 +1,6 @@
 // Messages between the server and the zygote. Private to CSandbox.
 
-#ifndef CSANDBOX_PROTOCOL_H
-#define CSANDBOX_PROTOCOL_H
+#pragma once
 
 #include <stdint.h>
 
@@ -18,5 +17,3 @@ enum csandbox_command_kind {
   CSANDBOX_GIVE_MEMORY_AND_FORK = 3,
   CSANDBOX_DISCARD = 4,
 };
-
-#endif

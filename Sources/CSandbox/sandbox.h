@@ -1,7 +1,6 @@
 // The parts of the sandbox. Private to CSandbox.
 
-#ifndef CSANDBOX_SANDBOX_H
-#define CSANDBOX_SANDBOX_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -14,5 +13,3 @@ void csandbox_watch_exhaustion(void);
 
 /// Returns whether the zygote, and with it this helper, has namespaces of its own.
 bool csandbox_has_namespaces(void);
-
-#endif

@@ -1,13 +1,10 @@
 // Whether texts can be drawn: HarfBuzz has outlines of glyphs since version 4.
 
-#ifndef CTEXT_AVAILABLE_H
-#define CTEXT_AVAILABLE_H
+#pragma once
 
 #if defined(CTEXT_PANGO)
 #include <hb.h>
 #if HB_VERSION_ATLEAST(4, 0, 0)
 #define CTEXT_IS_AVAILABLE
 #endif
-#endif
-
 #endif

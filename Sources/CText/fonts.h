@@ -1,7 +1,6 @@
 // Fonts as the parts of this module share them.
 
-#ifndef CTEXT_FONTS_H
-#define CTEXT_FONTS_H
+#pragma once
 
 #include "ctext.h"
 
@@ -41,5 +40,3 @@ const ctext_face *ctext_closest_face(
 
 /// Returns whether a font has a glyph for a character.
 bool ctext_face_has(const ctext_face *face, uint32_t character);
-
-#endif

@@ -6,8 +6,7 @@
 //   agreement.c  comparison of one file in both decoders, and the differences that jpeg_decoder.h documents
 //   fuzz.c       damaged files
 
-#ifndef CHECK_H
-#define CHECK_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -162,5 +161,3 @@ void print_disagreement(const file *f, const agreement *a);
 /// defects, which are printed and stored as files in `directory`. Some decodings spill to an unnamed file in /var/tmp.
 /// The same `seed` generates the same files.
 uint64_t fuzz(uint64_t rounds, uint64_t seed, const file *seeds, size_t seed_count, const char *directory);
-
-#endif

@@ -1,7 +1,6 @@
 // What the files of the comparison of kernels share.
 
-#ifndef KERNELS_CHECK_H
-#define KERNELS_CHECK_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -45,5 +44,3 @@ void check_transforms(void);
 // unfilter.c
 
 void check_unfilter(void);
-
-#endif

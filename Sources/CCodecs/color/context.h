@@ -1,8 +1,7 @@
 // A littlecms context that charges the image's budget, and what several uses of littlecms share. Every use has its own
 // context. Private to CCodecs.
 
-#ifndef CCODECS_CONTEXT_H
-#define CCODECS_CONTEXT_H
+#pragma once
 
 #include "../memory/bytes.h"
 
@@ -28,5 +27,3 @@ cmsToneCurve *ccodecs_color_srgb_curve(cmsContext context);
 
 /// Writes a profile to `bytes`, which stay empty if it is NULL or too large. Returns false if the budget is exhausted.
 bool ccodecs_color_save(cmsHPROFILE profile, ccodecs_bytes *bytes, ccodecs_budget *budget);
-
-#endif

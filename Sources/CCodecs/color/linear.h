@@ -1,7 +1,6 @@
 // Conversion of linear light to the sRGB signal. Private to CCodecs.
 
-#ifndef CCODECS_LINEAR_H
-#define CCODECS_LINEAR_H
+#pragma once
 
 #include <stdint.h>
 
@@ -29,5 +28,3 @@ static inline uint16_t ccodecs_linear_signal(const ccodecs_linear *linear, float
   const float *signals = linear->signals + step;
   return (uint16_t)(signals[0] + (signals[1] - signals[0]) * (place - (float)step) + 0.5f);
 }
-
-#endif

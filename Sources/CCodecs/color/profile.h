@@ -1,7 +1,6 @@
 // Creation and classification of color profiles. Private to CCodecs.
 
-#ifndef CCODECS_PROFILE_H
-#define CCODECS_PROFILE_H
+#pragma once
 
 #include "../memory/bytes.h"
 
@@ -60,5 +59,3 @@ ccodecs_conversion *ccodecs_conversion_create(
 
 /// Returns whether the profile's red curve is linear.
 bool ccodecs_profile_is_linear(const uint8_t *bytes, size_t count);
-
-#endif

@@ -8,8 +8,7 @@
 // unless one of them is shown for at most 10 ms: viewers show such frames for longer, so that the sum would change the
 // timing. If all frames are equal, the result is an animation of one frame, which has the duration of all.
 
-#ifndef CCODECS_ANIMATION_H
-#define CCODECS_ANIMATION_H
+#pragma once
 
 #include "encoder.h"
 
@@ -62,5 +61,3 @@ ccodecs_status ccodecs_encoder_spool(ccodecs_encoder *encoder, const uint8_t *by
 /// Ends the spool, whose bytes ccodecs_encoder_read returns behind `encoder.output`. Returns CCODECS_OK or records the
 /// failure.
 ccodecs_status ccodecs_encoder_end_spool(ccodecs_encoder *encoder);
-
-#endif

@@ -1,7 +1,6 @@
 // The base of every decoder in this module. Private to CCodecs.
 
-#ifndef CCODECS_DECODER_H
-#define CCODECS_DECODER_H
+#pragma once
 
 #include "../color/profile.h"
 #include "../memory/bytes.h"
@@ -176,5 +175,3 @@ bool ccodecs_decoder_keep_block(ccodecs_decoder *decoder, ccodecs_bytes *kept, c
 /// Replaces `kept` with a text, without trailing zeros and spaces, truncated to CCODECS_MAX_COPYRIGHT_TEXT bytes.
 /// Returns false if the budget is exhausted.
 bool ccodecs_decoder_keep_text(ccodecs_decoder *decoder, ccodecs_bytes *kept, const uint8_t *text, size_t count);
-
-#endif

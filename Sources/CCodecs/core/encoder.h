@@ -1,7 +1,6 @@
 // The base of every encoder in this module. Private to CCodecs.
 
-#ifndef CCODECS_ENCODER_H
-#define CCODECS_ENCODER_H
+#pragma once
 
 #include "../memory/bytes.h"
 #include "../memory/held.h"
@@ -83,5 +82,3 @@ uint64_t ccodecs_encoder_max_stored_bytes(const ccodecs_encode_options *options,
 void ccodecs_encoder_init(
     ccodecs_encoder *encoder, const ccodecs_encoder_methods *methods, const ccodecs_encode_options *options,
     ccodecs_budget *budget);
-
-#endif

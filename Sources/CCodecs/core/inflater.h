@@ -1,7 +1,6 @@
 // Inflates zlib data (RFC 1950) as it arrives: with ISA-L, or with zlib in a build without it. Private to CCodecs.
 
-#ifndef CCODECS_INFLATER_H
-#define CCODECS_INFLATER_H
+#pragma once
 
 #include "../memory/bytes.h"
 
@@ -26,5 +25,3 @@ bool ccodecs_inflater_has_ended(const ccodecs_inflater *inflater);
 
 /// Destroys the inflater, which may be NULL.
 void ccodecs_inflater_destroy(ccodecs_inflater *inflater, ccodecs_budget *budget);
-
-#endif

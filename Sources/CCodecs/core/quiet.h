@@ -3,11 +3,8 @@
 // libjxl and libdav1d report damage on standard error, where their lines mix with the log, and have no option to
 // disable it.
 
-#ifndef CCODECS_QUIET_H
-#define CCODECS_QUIET_H
+#pragma once
 
 /// Discards what this thread writes to the stream `stderr` until the matching end. Pairs may be nested.
 void ccodecs_quiet_begin(void);
 void ccodecs_quiet_end(void);
-
-#endif

@@ -1,7 +1,6 @@
 // The base of every rewriter in this module. Private to CCodecs.
 
-#ifndef CCODECS_REWRITER_H
-#define CCODECS_REWRITER_H
+#pragma once
 
 #include "decoder.h"
 
@@ -83,5 +82,3 @@ ccodecs_status ccodecs_rewriter_fail(ccodecs_rewriter *rewriter, ccodecs_status 
 
 /// Records that the budget is exhausted. Returns CCODECS_NO_MEMORY.
 ccodecs_status ccodecs_rewriter_fail_for_room(ccodecs_rewriter *rewriter);
-
-#endif

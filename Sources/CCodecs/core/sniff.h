@@ -1,7 +1,6 @@
 // Detection of formats that have no fixed signature at the start of the file. Private to CCodecs.
 
-#ifndef CCODECS_SNIFF_H
-#define CCODECS_SNIFF_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -17,5 +16,3 @@ bool ccodecs_is_pnm(const uint8_t *bytes, size_t count);
 bool ccodecs_is_ico(const uint8_t *bytes, size_t count);
 /// Targa has no signature and can resemble any other format, so it is checked last.
 bool ccodecs_is_tga(const uint8_t *bytes, size_t count);
-
-#endif

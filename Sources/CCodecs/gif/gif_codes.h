@@ -2,8 +2,7 @@
 //
 // Source: Welch, "A Technique for High-Performance Data Compression", 1984; GIF89a, appendix F.
 
-#ifndef CCODECS_GIF_CODES_H
-#define CCODECS_GIF_CODES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -90,5 +89,3 @@ static inline gif_code_kind gif_codes_take(gif_codes *c, uint32_t *code_found) {
   c->previous = code;
   return GIF_CODE_STRING;
 }
-
-#endif

@@ -1,8 +1,7 @@
 // The GIF decoder's state, shared by the reader of blocks (gif_decoder.c) and the compositor of frames
 // (gif_animation.c). Private to CCodecs. Source: GIF89a.
 
-#ifndef CCODECS_GIF_DECODER_H
-#define CCODECS_GIF_DECODER_H
+#pragma once
 
 #include "../core/decoder.h"
 #include "gif_codes.h"
@@ -97,5 +96,3 @@ ccodecs_status ccodecs_gif_read_animation(gif_decoder *d, ccodecs_input *input, 
 
 /// Ends the animation after its last complete frame. Returns CCODECS_DONE, or records that no frame was selected.
 ccodecs_status ccodecs_gif_end_animation(gif_decoder *d);
-
-#endif

@@ -2,8 +2,7 @@
 //
 // Source: Welch, "A Technique for High-Performance Data Compression", 1984; GIF89a, appendix F.
 
-#ifndef CCODECS_GIF_LZW_H
-#define CCODECS_GIF_LZW_H
+#pragma once
 
 #include "../memory/bytes.h"
 
@@ -40,5 +39,3 @@ void ccodecs_gif_lzw_write(gif_lzw *z, const uint8_t *indices, size_t count);
 
 /// Ends the data. Returns false if the budget was exhausted.
 bool ccodecs_gif_lzw_end(gif_lzw *z);
-
-#endif

@@ -1,7 +1,6 @@
 // Rewrites the alpha of an HEIC or AVIF file to the form in which libheif finds it. Private to CCodecs.
 
-#ifndef CCODECS_HEIF_ALPHA_H
-#define CCODECS_HEIF_ALPHA_H
+#pragma once
 
 #include "../memory/bytes.h"
 
@@ -10,5 +9,3 @@
 /// The change is made in a copy of the `meta` box that is appended to the file. A file without such an alpha, or one
 /// that cannot be parsed, stays unchanged. Returns false when the budget has no room.
 bool ccodecs_heif_size_alpha(ccodecs_bytes *file, ccodecs_budget *budget);
-
-#endif

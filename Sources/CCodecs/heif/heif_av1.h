@@ -3,10 +3,7 @@
 // libheif's own use of dav1d starts a thread per core. dav1d then keeps the coefficients of the whole frame, which take
 // twice the memory of its samples.
 
-#ifndef CCODECS_HEIF_AV1_H
-#define CCODECS_HEIF_AV1_H
+#pragma once
 
 /// Makes libheif decode AV1 with this file's decoder, if it was built with dav1d.
 void heif_av1_register(void);
-
-#endif

@@ -2,8 +2,7 @@
 //
 // Sources: ISO/IEC 14496-12, 23008-12.
 
-#ifndef CCODECS_HEIF_BOXES_H
-#define CCODECS_HEIF_BOXES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -119,5 +118,3 @@ uint64_t heif_overlay_pixels(heif_span data);
 
 /// Returns whether a part of an overlay starts to the left of its canvas, or above it.
 bool heif_has_part_outside(heif_span data);
-
-#endif

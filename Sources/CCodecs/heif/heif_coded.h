@@ -1,8 +1,7 @@
 // The frame sizes, frame counts and colors that the bitstreams inside an HEIC or AVIF file announce. Private to
 // CCodecs.
 
-#ifndef CCODECS_HEIF_CODED_H
-#define CCODECS_HEIF_CODED_H
+#pragma once
 
 #include "../color/profile.h"
 
@@ -37,5 +36,3 @@ void ccodecs_heif_read_hevc(const uint8_t *bytes, size_t count, size_t length_by
 
 /// Adds what the units in the body of an `hvcC` box announce to `frames`.
 void ccodecs_heif_read_hevc_configuration(const uint8_t *bytes, size_t count, ccodecs_heif_frames *frames);
-
-#endif

@@ -1,8 +1,7 @@
 // What libheif does not return: the gain map of an HEIC or AVIF file, as a file of its own, and metadata that its image
 // shares with another item. Private to CCodecs.
 
-#ifndef CCODECS_HEIF_GAIN_MAP_H
-#define CCODECS_HEIF_GAIN_MAP_H
+#pragma once
 
 #include "../memory/bytes.h"
 #include "heif_boxes.h"
@@ -28,5 +27,3 @@ bool heif_shared_metadata_read(heif_span file, bool exif, ccodecs_budget *budget
 /// Sources: ISO/IEC 23008-12, 6.6.2.4 (`tmap`), 6.5.8 (`auxC`); ISO 21496-1, annex C; Apple, "Applying Apple HDR
 /// effect to your photos" (the type of the auxiliary image).
 bool heif_gain_map_read(heif_span file, ccodecs_budget *budget, heif_gain_map *map);
-
-#endif

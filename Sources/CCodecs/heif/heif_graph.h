@@ -4,8 +4,7 @@
 // it will follow are read here first, in time and memory linear in their size, and a file that costs too much to decode
 // is refused.
 
-#ifndef CCODECS_HEIF_GRAPH_H
-#define CCODECS_HEIF_GRAPH_H
+#pragma once
 
 #include "ccodecs.h"
 #include "heif_coded.h"
@@ -40,5 +39,3 @@ typedef struct ccodecs_heif_graph {
 /// coded. Compressed metadata is changed to an unknown type in `file`, because libheif would inflate it without a
 /// limit. `budget` is charged during the call only.
 ccodecs_heif_graph ccodecs_heif_graph_read(uint8_t *file, size_t count, ccodecs_budget *budget);
-
-#endif

@@ -1,7 +1,6 @@
 // The state of reading a file's items (heif_graph.c), and what it means for the primary image. Private to CCodecs.
 
-#ifndef CCODECS_HEIF_PRIMARY_H
-#define CCODECS_HEIF_PRIMARY_H
+#pragma once
 
 #include "heif_graph.h"
 #include "heif_property.h"
@@ -65,5 +64,3 @@ void heif_describe_primary(heif_reader *r, const heif_item *primary);
 
 /// Changes the file so that libheif returns the primary image as it is coded, and its tiles separately.
 void heif_expose_primary(heif_reader *r, const heif_item *primary);
-
-#endif

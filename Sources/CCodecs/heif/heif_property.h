@@ -1,7 +1,6 @@
 // The properties of items in an HEIC or AVIF file. Private to CCodecs.
 
-#ifndef CCODECS_HEIF_PROPERTY_H
-#define CCODECS_HEIF_PROPERTY_H
+#pragma once
 
 #include "heif_coded.h"
 #include "heif_transform.h"
@@ -32,5 +31,3 @@ heif_property heif_property_read(heif_box box);
 
 /// Removes the transforms of an item from `body`, an `ipma` box.
 void heif_remove_transforms(uint8_t *body, size_t count, heif_property_list list, uint64_t identifier);
-
-#endif

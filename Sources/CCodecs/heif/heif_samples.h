@@ -1,7 +1,6 @@
 // Rows of the planes that libheif decodes. Private to CCodecs.
 
-#ifndef CCODECS_HEIF_SAMPLES_H
-#define CCODECS_HEIF_SAMPLES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -34,7 +33,5 @@ bool heif_planes_open(
 /// Writes `count` pixels from column `x` of row `y` on as interleaved samples.
 void heif_planes_put(
     const heif_planes *planes, const heif_samples *samples, uint32_t x, uint32_t y, uint32_t count, uint8_t *out);
-
-#endif
 
 #endif

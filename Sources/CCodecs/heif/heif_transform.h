@@ -1,7 +1,6 @@
 // The transforms of an HEIC or AVIF image: rotation, mirroring and cropping. Private to CCodecs.
 
-#ifndef CCODECS_HEIF_TRANSFORM_H
-#define CCODECS_HEIF_TRANSFORM_H
+#pragma once
 
 #include "heif_boxes.h"
 
@@ -31,5 +30,3 @@ bool heif_transform_read(heif_box box, heif_transform *transform);
 /// Applies transforms in their order to a coded image of the given size. Returns false if a crop is outside the image.
 bool heif_view_compose(
     const heif_transform *transforms, uint32_t count, uint32_t width, uint32_t height, heif_view *view);
-
-#endif

@@ -1,8 +1,7 @@
 // Finding the blocks of sequential scans ahead of decoding them, in the native JPEG decoder: when it is done, and what
 // the files that do it share. Private to CCodecs.
 
-#ifndef CCODECS_JPEG_AHEAD_H
-#define CCODECS_JPEG_AHEAD_H
+#pragma once
 
 #include "jpeg_decoder.h"
 
@@ -150,5 +149,3 @@ const jpeg_ahead_lockstep *ccodecs_jpeg_ahead_lockstep_avx2(uint32_t n);
 
 /// Decodes the next `mcu_count` of the units that were found ahead, which are in the same group.
 void ccodecs_jpeg_ahead_take(jpeg_decoder *d, uint32_t mcu_count);
-
-#endif

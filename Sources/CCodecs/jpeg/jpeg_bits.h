@@ -1,7 +1,6 @@
 // The bit reader of the native JPEG decoder, for the files that decode entropy-coded data.
 
-#ifndef CCODECS_JPEG_BITS_H
-#define CCODECS_JPEG_BITS_H
+#pragma once
 
 #include "jpeg_decoder.h"
 
@@ -111,5 +110,3 @@ INLINE bool take_dc(jpeg_reader *r, const jpeg_table *table, int32_t *value) {
   refill(r);
   return is_good;
 }
-
-#endif

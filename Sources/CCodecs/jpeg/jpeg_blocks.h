@@ -1,7 +1,6 @@
 // Blocks of sequential scans in the native JPEG decoder, for the files that decode them: T.81 F.2.
 
-#ifndef CCODECS_JPEG_BLOCKS_H
-#define CCODECS_JPEG_BLOCKS_H
+#pragma once
 
 #include "jpeg_bits.h"
 
@@ -131,5 +130,3 @@ INLINE bool read_ac(
     return k >= 64 || !skips_rest || skip_ac(r, table, k);
   }
 }
-
-#endif

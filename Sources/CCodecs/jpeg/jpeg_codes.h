@@ -1,7 +1,6 @@
 // The second bytes of JPEG's markers, after 0xFF (T.81, table B.1). Private to CCodecs.
 
-#ifndef CCODECS_JPEG_CODES_H
-#define CCODECS_JPEG_CODES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -44,5 +43,3 @@ static inline bool ccodecs_jpeg_is_restart(uint8_t code) {
 static inline bool ccodecs_jpeg_is_application(uint8_t code) {
   return code >= APP0 && code <= APP15;
 }
-
-#endif

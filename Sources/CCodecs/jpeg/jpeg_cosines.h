@@ -1,8 +1,7 @@
 // The constants of the reduced inverse transforms. They are in a header so that every transform has them at compile
 // time.
 
-#ifndef CCODECS_JPEG_COSINES_H
-#define CCODECS_JPEG_COSINES_H
+#pragma once
 
 #include "jpeg_decoder.h"
 
@@ -39,5 +38,3 @@ static const int16_t jpeg_cosines[8][4][8] = {
         {8192, 0, -11585, 0, 11585, 0, -11585, 0},
     },
 };
-
-#endif

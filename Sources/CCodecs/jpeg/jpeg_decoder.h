@@ -116,8 +116,7 @@
 // Different: the blocks of an unfinished progressive image (EOI is present, but the last scans are missing) are not
 // smoothed; libjpeg-turbo smooths them unless do_block_smoothing is off.
 
-#ifndef CCODECS_JPEG_H
-#define CCODECS_JPEG_H
+#pragma once
 
 #include "../core/decoder.h"
 #include "../memory/held.h"
@@ -547,5 +546,3 @@ ccodecs_status ccodecs_jpeg_rows_buffer(jpeg_decoder *d, ccodecs_input *window);
 ccodecs_status ccodecs_jpeg_rows_read(jpeg_decoder *d, uint32_t mcu_row);
 
 void ccodecs_jpeg_rows_destroy(jpeg_decoder *d);
-
-#endif

@@ -33,8 +33,7 @@
 //
 // An exhausted budget fails the encoder with CCODECS_NO_MEMORY; it never changes the file.
 
-#ifndef CCODECS_JPEG_ENCODE_H
-#define CCODECS_JPEG_ENCODE_H
+#pragma once
 
 #include "../core/encoder.h"
 #include "jpeg_codes.h"
@@ -288,5 +287,3 @@ void ccodecs_jpeg_store_free(jpeg_store *store, ccodecs_budget *budget);
 
 /// Writes all scans. Returns false if memory is exhausted.
 bool ccodecs_jpeg_put_progressive(jpeg_scan_writer *writer, const jpeg_store *stores, const jpeg_geometry *geometry);
-
-#endif

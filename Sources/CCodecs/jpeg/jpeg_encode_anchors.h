@@ -2,8 +2,7 @@
 //
 // Benchmarks/results/jpeg-encoder.md describes how they were fitted.
 
-#ifndef CCODECS_JPEG_ENCODE_ANCHORS_H
-#define CCODECS_JPEG_ENCODE_ANCHORS_H
+#pragma once
 
 /// For chroma planes of half the width.
 static const jpeg_anchor halved_anchors[] = {
@@ -345,5 +344,3 @@ static const jpeg_anchor full_anchors[] = {
             },
     },
 };
-
-#endif

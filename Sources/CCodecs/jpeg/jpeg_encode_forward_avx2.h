@@ -1,8 +1,7 @@
 // The forward transform in AVX2, which the AVX-512 kernels share: a block has eight registers of eight samples. Private
 // to the encoder.
 
-#ifndef CCODECS_JPEG_ENCODE_FORWARD_AVX2_H
-#define CCODECS_JPEG_ENCODE_FORWARD_AVX2_H
+#pragma once
 
 #if defined(__x86_64__)
 
@@ -56,7 +55,5 @@ JPEG_AVX2_INLINE void jpeg_transpose_avx2(__m256 d[8]) {
   d[6] = _mm256_permute2f128_ps(b2, b6, 0x31);
   d[7] = _mm256_permute2f128_ps(b3, b7, 0x31);
 }
-
-#endif
 
 #endif

@@ -1,8 +1,7 @@
 // Color conversion and downsampling of rows, and quantization of stored coefficients, for the native JPEG encoder.
 // Every kernel compiles them for itself: the compiler turns these loops into its vectors. Private to the encoder.
 
-#ifndef CCODECS_JPEG_ENCODE_ROWS_H
-#define CCODECS_JPEG_ENCODE_ROWS_H
+#pragma once
 
 #include "jpeg_encode.h"
 
@@ -64,5 +63,3 @@ JPEG_ROWS_INLINE void ccodecs_jpeg_requantize_block(
   }
   block->mask = ccodecs_jpeg_zigzag_mask(mask & ~(uint64_t)1);
 }
-
-#endif

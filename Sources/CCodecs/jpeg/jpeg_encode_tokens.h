@@ -1,7 +1,6 @@
 // Appends tokens to a scan of the native JPEG encoder. Private to the encoder.
 
-#ifndef CCODECS_JPEG_ENCODE_TOKENS_H
-#define CCODECS_JPEG_ENCODE_TOKENS_H
+#pragma once
 
 #include "jpeg_encode.h"
 
@@ -70,5 +69,3 @@ static inline void ccodecs_jpeg_put_ac(jpeg_scan_writer *writer, uint32_t code, 
   }
   writer->last->count = (uint32_t)(end - writer->last->tokens);
 }
-
-#endif

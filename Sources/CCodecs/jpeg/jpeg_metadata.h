@@ -1,7 +1,6 @@
 // The segments of a JPEG that contain metadata. Private to CCodecs.
 
-#ifndef CCODECS_JPEG_METADATA_H
-#define CCODECS_JPEG_METADATA_H
+#pragma once
 
 #include "../memory/bytes.h"
 
@@ -10,5 +9,3 @@ size_t ccodecs_jpeg_metadata_bytes(const ccodecs_metadata *metadata);
 
 /// Appends the segments, which follow the JFIF segment. Returns false if the budget is exhausted.
 bool ccodecs_jpeg_append_metadata(const ccodecs_metadata *metadata, ccodecs_bytes *bytes, ccodecs_budget *budget);
-
-#endif

@@ -1,7 +1,6 @@
 // Estimation of the quality that a JPEG was compressed with (jpeg_quality.c). Private to CCodecs.
 
-#ifndef CCODECS_JPEG_QUALITY_H
-#define CCODECS_JPEG_QUALITY_H
+#pragma once
 
 #include <stdint.h>
 
@@ -9,5 +8,3 @@
 ///
 /// `chroma_sum` is UINT32_MAX if there is no chroma table.
 uint8_t ccodecs_jpeg_quality(uint32_t luma_sum, uint32_t chroma_sum);
-
-#endif

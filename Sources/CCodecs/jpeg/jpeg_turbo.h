@@ -1,7 +1,6 @@
 // The state of the libjpeg-turbo based JPEG decoder, shared by its files. Private to CCodecs.
 
-#ifndef CCODECS_JPEG_TURBO_H
-#define CCODECS_JPEG_TURBO_H
+#pragma once
 
 #include "../core/decoder.h"
 #include "../memory/bytes.h"
@@ -48,5 +47,3 @@ bool ccodecs_jpeg_turbo_has_too_many_scans(jpeg_turbo *d);
 /// Buffers the window's bytes, because all of them must be available before the first step. Returns CCODECS_NEEDS_INPUT
 /// or the failure.
 ccodecs_status ccodecs_jpeg_turbo_carry_all(jpeg_turbo *d, ccodecs_input *input);
-
-#endif

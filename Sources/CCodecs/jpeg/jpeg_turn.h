@@ -1,7 +1,6 @@
 // Lossless JPEG transforms: rotation and mirroring (jpeg_turn.c). Private to CCodecs.
 
-#ifndef CCODECS_JPEG_TURN_H
-#define CCODECS_JPEG_TURN_H
+#pragma once
 
 #include "../core/rewriter.h"
 
@@ -24,5 +23,3 @@ uint64_t ccodecs_jpeg_transform_estimate(const ccodecs_jpeg_frame *frame, const 
 ccodecs_status ccodecs_jpeg_transform_create(
     const ccodecs_jpeg_frame *frame, const ccodecs_rewrite_options *options, ccodecs_budget *budget,
     ccodecs_turn **turn);
-
-#endif

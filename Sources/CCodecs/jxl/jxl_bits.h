@@ -1,7 +1,6 @@
 // Reading bits of a JPEG XL, the least significant first (ISO/IEC 18181-1 B.2). Private to the JPEG XL codec.
 
-#ifndef CCODECS_JXL_BITS_H
-#define CCODECS_JXL_BITS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -30,5 +29,3 @@ static inline uint32_t jxl_read_number(jxl_bits *r, const uint32_t bits[4], cons
   const uint32_t choice = jxl_read_bits(r, 2);
   return jxl_read_bits(r, bits[choice]) + added[choice];
 }
-
-#endif

@@ -3,8 +3,7 @@
 // libjxl allocates and decodes whatever a frame's header requests, and decodes all frames without a duration in one
 // call. So the headers are checked here first.
 
-#ifndef CCODECS_JXL_FRAMES_H
-#define CCODECS_JXL_FRAMES_H
+#pragma once
 
 #include "ccodecs.h"
 
@@ -58,5 +57,3 @@ typedef struct ccodecs_jxl_boxes {
 /// Advances the window and returns the next bytes of the codestream in it, or of metadata if the caller wants it; false
 /// when there are none.
 bool ccodecs_jxl_boxes_next(ccodecs_jxl_boxes *boxes, ccodecs_input *window, const uint8_t **bytes, size_t *count);
-
-#endif

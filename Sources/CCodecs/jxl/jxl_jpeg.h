@@ -3,8 +3,7 @@
 //
 // libjxl allocates what the fields of this box (jbrd) claim, before it has seen the bytes. So they are read here first.
 
-#ifndef CCODECS_JXL_JPEG_H
-#define CCODECS_JXL_JPEG_H
+#pragma once
 
 #include "ccodecs.h"
 
@@ -22,5 +21,3 @@ bool ccodecs_jxl_jpeg_read(const uint8_t *bytes, size_t count, jxl_jpeg *jpeg);
 
 /// Returns the bytes that Brotli's decoder allocates at most for data that begin with this byte.
 uint64_t ccodecs_jxl_brotli_bytes(uint8_t first);
-
-#endif

@@ -1,7 +1,6 @@
 // What the encoder, the recompression of JPEG and its reconstruction share of libjxl. Private to the JPEG XL codec.
 
-#ifndef CCODECS_JXL_LIBRARY_H
-#define CCODECS_JXL_LIBRARY_H
+#pragma once
 
 #include "../memory/bytes.h"
 
@@ -37,5 +36,3 @@ ccodecs_status ccodecs_jxl_library_failure(const jxl_library *library);
 
 /// Frees libjxl's encoder and refunds its charge.
 void ccodecs_jxl_library_destroy(jxl_library *library, ccodecs_budget *budget);
-
-#endif

@@ -1,7 +1,6 @@
 // The reconstruction of the JPEG that a JPEG XL was recompressed from. Private to the JPEG XL codec.
 
-#ifndef CCODECS_JXL_RECONSTRUCT_H
-#define CCODECS_JXL_RECONSTRUCT_H
+#pragma once
 
 #include "../core/rewriter.h"
 #include "jxl_jpeg.h"
@@ -24,5 +23,3 @@ ccodecs_status ccodecs_jxl_reconstruct_create(
 
 /// Returns an upper bound of the bytes that the transform charges.
 uint64_t ccodecs_jxl_reconstruct_estimate(const jxl_source *source, const ccodecs_rewrite_options *options);
-
-#endif

@@ -1,7 +1,6 @@
 // Growing byte blocks, windows and unaligned reads. Private to CCodecs.
 
-#ifndef CCODECS_BYTES_H
-#define CCODECS_BYTES_H
+#pragma once
 
 #include "ccodecs.h"
 
@@ -117,5 +116,3 @@ static inline void ccodecs_put_le32(uint8_t *p, uint32_t value) {
   ccodecs_put_le24(p, value);
   p[3] = (uint8_t)(value >> 24);
 }
-
-#endif

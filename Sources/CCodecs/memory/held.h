@@ -11,8 +11,7 @@
 // set. The file is accessed with read and write calls instead of a mapping, because it is read once in small pieces,
 // and because a disk failure is then an error instead of a signal.
 
-#ifndef CCODECS_HELD_H
-#define CCODECS_HELD_H
+#pragma once
 
 #include "ccodecs.h"
 
@@ -46,5 +45,3 @@ bool ccodecs_spool_window(ccodecs_spool *buffered, uint64_t offset, uint64_t end
 
 /// Frees the spool and refunds its budget. A zeroed ccodecs_spool is valid.
 void ccodecs_spool_destroy(ccodecs_spool *buffered, ccodecs_budget *budget);
-
-#endif

@@ -12,8 +12,7 @@
 // has left, and the system writes them to the file at any time. The cost of a file is that each pass reads these pages
 // again.
 
-#ifndef CCODECS_SPILL_H
-#define CCODECS_SPILL_H
+#pragma once
 
 #include "ccodecs.h"
 
@@ -48,5 +47,3 @@ int ccodecs_spill_new_file(const ccodecs_limits *limits, uint64_t byte_count);
 
 /// Requests the file from another process. Private to spill.c.
 int ccodecs_spill_receive_file(int socket, uint64_t byte_count);
-
-#endif

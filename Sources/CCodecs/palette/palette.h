@@ -37,8 +37,7 @@
 // Results depend on the pixels alone, not on the processor: everything is computed with integers, or with double
 // precision operations that IEEE 754 defines exactly.
 
-#ifndef CCODECS_PALETTE_H
-#define CCODECS_PALETTE_H
+#pragma once
 
 #include "ccodecs.h"
 
@@ -164,5 +163,3 @@ bool ccodecs_palette_mapper_map_exact(
 
 /// Frees the mapper and refunds its budget; NULL is ignored.
 void ccodecs_palette_mapper_destroy(ccodecs_palette_mapper *mapper);
-
-#endif

@@ -1,7 +1,6 @@
 // What the parts of the palettes share. Private to them.
 
-#ifndef CCODECS_PALETTE_PRIVATE_H
-#define CCODECS_PALETTE_PRIVATE_H
+#pragma once
 
 #include "palette.h"
 
@@ -310,6 +309,4 @@ static inline int palette_strength(int contrast) {
 void ccodecs_palette_diffuse(ccodecs_palette_mapper *m, uint32_t count, uint8_t *indices);
 #if defined(__x86_64__)
 void ccodecs_palette_diffuse_avx2(ccodecs_palette_mapper *m, uint32_t count, uint8_t *indices);
-#endif
-
 #endif

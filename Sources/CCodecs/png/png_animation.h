@@ -1,7 +1,6 @@
 // Encoding of animations (APNG). Private to the PNG encoder.
 
-#ifndef CCODECS_PNG_ANIMATION_H
-#define CCODECS_PNG_ANIMATION_H
+#pragma once
 
 #include "png_encoder.h"
 
@@ -16,5 +15,3 @@ ccodecs_status ccodecs_png_end_frame(png_encoder *e);
 
 /// Writes the beginning of the file, and ends the spool of its frames. An animation of one frame is a still image.
 ccodecs_status ccodecs_png_finish_animation(png_encoder *e);
-
-#endif

@@ -1,8 +1,7 @@
 // PNG chunks: a length, a type, a body, and a CRC of type and body. Private to CCodecs.
 // Source: PNG specification, section 5.3.
 
-#ifndef CCODECS_PNG_CHUNK_H
-#define CCODECS_PNG_CHUNK_H
+#pragma once
 
 #include "../memory/bytes.h"
 
@@ -34,5 +33,3 @@ bool ccodecs_png_append_metadata(const ccodecs_metadata *metadata, ccodecs_bytes
 
 /// Returns an upper bound of the bytes that ccodecs_png_append_metadata charges in addition to the metadata's.
 size_t ccodecs_png_metadata_estimate(const ccodecs_metadata *metadata);
-
-#endif

@@ -1,8 +1,7 @@
 // Deflates the rows of a PNG: up to level 3 with ISA-L where it is built in, otherwise with zlib. Private to the PNG
 // encoder.
 
-#ifndef CCODECS_PNG_COMPRESSOR_H
-#define CCODECS_PNG_COMPRESSOR_H
+#pragma once
 
 #include "../memory/bytes.h"
 
@@ -25,5 +24,3 @@ bool ccodecs_png_compressor_run(
 
 /// Destroys the compressor, which may be NULL.
 void ccodecs_png_compressor_destroy(png_compressor *compressor, ccodecs_budget *budget);
-
-#endif

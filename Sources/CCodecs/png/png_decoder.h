@@ -6,8 +6,7 @@
 //
 // Source: PNG specification (third edition).
 
-#ifndef CCODECS_PNG_H
-#define CCODECS_PNG_H
+#pragma once
 
 #include "../core/decoder.h"
 #include "../core/inflater.h"
@@ -186,5 +185,3 @@ ccodecs_status ccodecs_png_frames_start(png_decoder *d);
 
 /// As ccodecs_decoder_read_rows.
 ccodecs_status ccodecs_png_frames_read(png_decoder *d, ccodecs_input *input, ccodecs_rows *rows);
-
-#endif

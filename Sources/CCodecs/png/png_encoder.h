@@ -1,7 +1,6 @@
 // The PNG encoder's state, shared by its source files. Private to them.
 
-#ifndef CCODECS_ENCODE_PNG_H
-#define CCODECS_ENCODE_PNG_H
+#pragma once
 
 #include "../core/animation.h"
 #include "../palette/palette.h"
@@ -118,5 +117,3 @@ ccodecs_status ccodecs_png_write_palette(png_encoder *e, uint8_t *depth);
 ccodecs_status ccodecs_png_write_colors(png_encoder *e, const ccodecs_palette *palette);
 /// Returns an upper bound of the bytes charged for choosing a palette.
 uint64_t ccodecs_png_palette_estimate(const ccodecs_encode_options *options);
-
-#endif

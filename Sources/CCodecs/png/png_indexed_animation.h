@@ -1,7 +1,6 @@
 // Animations with a palette. Private to the PNG encoder.
 
-#ifndef CCODECS_PNG_INDEXED_ANIMATION_H
-#define CCODECS_PNG_INDEXED_ANIMATION_H
+#pragma once
 
 #include "png_encoder.h"
 
@@ -20,5 +19,3 @@ void ccodecs_png_map_row(png_encoder *e, const uint8_t *row, uint32_t y, ccodecs
 
 /// Replaces the complete result, which has no palette, by one with the palette of all counted colors.
 ccodecs_status ccodecs_png_index_animation(png_encoder *e);
-
-#endif

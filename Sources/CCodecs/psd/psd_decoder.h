@@ -1,8 +1,7 @@
 // The PSD decoder's state, shared by psd_header.c, which reads the sections before the image, and psd_decoder.c, which
 // reads the image. Private to CCodecs.
 
-#ifndef CCODECS_PSD_H
-#define CCODECS_PSD_H
+#pragma once
 
 #include "../core/decoder.h"
 #include "../memory/spill.h"
@@ -94,5 +93,3 @@ ccodecs_status ccodecs_psd_unsupported(psd_decoder *d, const char *kind);
 
 /// Implements read_header; reads up to and including the number of layers.
 ccodecs_status ccodecs_psd_read_header(ccodecs_decoder *base, ccodecs_input *input);
-
-#endif

@@ -2,8 +2,7 @@
 //
 // All versions give the same bytes: products and sums are rounded separately, in single precision.
 
-#ifndef CCODECS_RAW_ROWS_H
-#define CCODECS_RAW_ROWS_H
+#pragma once
 
 #include "ccodecs.h"
 
@@ -39,5 +38,3 @@ const raw_kernels *ccodecs_raw_kernels(void);
 static inline size_t raw_element_bytes(ccodecs_raw_element element) {
   return element == CCODECS_RAW_U8 ? 1 : element == CCODECS_RAW_F32 ? 4 : 2;
 }
-
-#endif

@@ -1,8 +1,7 @@
 // The common part of the BMP, TGA, PNM and HDR decoders, which read stored rows and return strips of converted rows.
 // Private to CCodecs.
 
-#ifndef CCODECS_ROW_DECODER_H
-#define CCODECS_ROW_DECODER_H
+#pragma once
 
 #include "../core/decoder.h"
 #include "../memory/bytes.h"
@@ -67,5 +66,3 @@ void ccodecs_row_decoder_destroy(ccodecs_decoder *base);
 #define ROW_DECODER_METHODS                                                                                            \
   .estimate = ccodecs_row_decoder_estimate, .start = ccodecs_row_decoder_start,                                        \
   .read_rows = ccodecs_row_decoder_read_rows, .destroy = ccodecs_row_decoder_destroy
-
-#endif

@@ -1,8 +1,7 @@
 // The TIFF decoder's state, shared by the code for files and blocks (tiff_decoder.c) and for samples (tiff_samples.c).
 // Private to CCodecs.
 
-#ifndef CCODECS_TIFF_H
-#define CCODECS_TIFF_H
+#pragma once
 
 #include "../core/decoder.h"
 
@@ -92,7 +91,5 @@ void ccodecs_tiff_keep_row(
 
 /// Converts a row of the band to an output row.
 void ccodecs_tiff_put_row(const tiff_decoder *d, uint8_t *out, const uint8_t *kept);
-
-#endif
 
 #endif

@@ -1,7 +1,6 @@
 // A file in memory for libtiff, and the errors that libtiff reports. Private to CCodecs.
 
-#ifndef CCODECS_TIFF_FILE_H
-#define CCODECS_TIFF_FILE_H
+#pragma once
 
 #include "../memory/bytes.h"
 
@@ -29,7 +28,5 @@ uint32_t ccodecs_tiff_file_count_pages(const ccodecs_tiff_file *file, uint32_t i
 
 /// Returns whether the file is truncated: it ends before its first directory, or before the values of one of its tags.
 bool ccodecs_tiff_file_is_truncated(const ccodecs_tiff_file *file);
-
-#endif
 
 #endif

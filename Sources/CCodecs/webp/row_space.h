@@ -12,8 +12,7 @@
 // ccodecs_row_space_slack bytes are allocated in addition to the window's rows. Nothing is charged to a budget: the
 // size of the window depends on the caller.
 
-#ifndef CCODECS_ROW_SPACE_H
-#define CCODECS_ROW_SPACE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -40,5 +39,3 @@ void ccodecs_row_space_pass(ccodecs_row_space *space, size_t used, size_t writte
 
 /// Releases the address space. Also accepts a zeroed ccodecs_row_space.
 void ccodecs_row_space_destroy(ccodecs_row_space *space);
-
-#endif

@@ -3,8 +3,7 @@
 //
 // Source: WebP Container Specification, "RIFF file format" and "Extended file format".
 
-#ifndef CCODECS_WEBP_CHUNKS_H
-#define CCODECS_WEBP_CHUNKS_H
+#pragma once
 
 #include "../memory/bytes.h"
 
@@ -88,5 +87,3 @@ uint32_t ccodecs_webp_count_frames(const uint8_t *bytes, size_t count);
 /// `*at` is the offset at which to continue: initially after the RIFF header, later at a chunk that is not available
 /// yet, or at the image's chunk.
 bool ccodecs_webp_find_image(const uint8_t *bytes, size_t count, size_t *at);
-
-#endif

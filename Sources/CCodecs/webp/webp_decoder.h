@@ -1,7 +1,6 @@
 // The WebP decoder's state, shared by its source files. Private to them.
 
-#ifndef CCODECS_WEBP_DECODER_H
-#define CCODECS_WEBP_DECODER_H
+#pragma once
 
 #include "../core/decoder.h"
 #include "row_space.h"
@@ -85,5 +84,3 @@ ccodecs_status ccodecs_webp_next_frame(webp_decoder *d, ccodecs_input *input);
 /// Ends a frame whose rows were returned. Returns CCODECS_FRAME_DONE, CCODECS_DONE after the last frame,
 /// CCODECS_NEEDS_INPUT, or records the failure.
 ccodecs_status ccodecs_webp_end_frame_rows(webp_decoder *d, ccodecs_input *input);
-
-#endif

@@ -1,7 +1,6 @@
 // The WebP encoder's state, shared by its source files. Private to them.
 
-#ifndef CCODECS_WEBP_ENCODER_H
-#define CCODECS_WEBP_ENCODER_H
+#pragma once
 
 #include "../core/animation.h"
 #include "webp_chunks.h"
@@ -61,5 +60,3 @@ ccodecs_status ccodecs_webp_end_frame(webp_encoder *e);
 
 /// Writes the beginning of the file, and ends the spool of its frames. An animation of one frame is a still image.
 ccodecs_status ccodecs_webp_finish_animation(webp_encoder *e);
-
-#endif

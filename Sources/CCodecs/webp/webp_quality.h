@@ -1,7 +1,6 @@
 // Estimation of the quality that a WebP was compressed with (webp_quality.c). Private to CCodecs.
 
-#ifndef CCODECS_WEBP_QUALITY_H
-#define CCODECS_WEBP_QUALITY_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -16,5 +15,3 @@ uint8_t ccodecs_webp_quality(uint32_t index);
 ///
 /// Returns -1 when there are too few bytes, or when the frame is not a key frame.
 int32_t ccodecs_vp8_quantizer(const uint8_t *bytes, size_t count);
-
-#endif
