@@ -272,11 +272,8 @@ jpeg_transform ccodecs_jpeg_transform(uint32_t n);
 
 /// Returns the scalar transform, the oracle for the others.
 jpeg_transform ccodecs_jpeg_transform_scalar(uint32_t n);
-#if defined(__x86_64__)
 jpeg_transform ccodecs_jpeg_transform_avx2(uint32_t n);
-#elif defined(__aarch64__)
 jpeg_transform ccodecs_jpeg_transform_neon(uint32_t n);
-#endif
 
 // MARK: Decoder
 

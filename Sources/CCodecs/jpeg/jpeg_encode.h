@@ -148,12 +148,9 @@ void ccodecs_jpeg_choose_again(
 
 const jpeg_encode_kernels *ccodecs_jpeg_encode_kernels(void);
 extern const jpeg_encode_kernels ccodecs_jpeg_encode_kernels_scalar;
-#if defined(__x86_64__)
 extern const jpeg_encode_kernels ccodecs_jpeg_encode_kernels_avx2;
 extern const jpeg_encode_kernels ccodecs_jpeg_encode_kernels_avx512;
-#elif defined(__aarch64__)
 extern const jpeg_encode_kernels ccodecs_jpeg_encode_kernels_neon;
-#endif
 
 // MARK: Tokens and output
 

@@ -89,10 +89,8 @@ typedef struct palette_bounds {
 /// Lists the colors that may be the nearest of a point within bounds, in order. Returns their number.
 uint32_t ccodecs_palette_nearest_list(
     const palette_nearest *nearest, const palette_bounds *bounds, uint8_t kept[CCODECS_PALETTE_MAX_COLORS]);
-#if defined(__x86_64__)
 uint32_t ccodecs_palette_nearest_list_avx2(
     const palette_nearest *nearest, const palette_bounds *bounds, uint8_t kept[CCODECS_PALETTE_MAX_COLORS]);
-#endif
 
 /// The implementation, which compilers vectorize for the instruction set of the function that it becomes a part of.
 ///
@@ -178,10 +176,8 @@ uint32_t ccodecs_palette_nearest_of(const palette_group *groups, uint32_t count,
 /// The same of all colors, for points within the range.
 void ccodecs_palette_nearest_find(
     palette_nearest *nearest, const palette_point *points, uint32_t count, uint32_t *keys);
-#if defined(__x86_64__)
 void ccodecs_palette_nearest_find_avx2(
     palette_nearest *nearest, const palette_point *points, uint32_t count, uint32_t *keys);
-#endif
 
 // MARK: Histogram (palette_histogram.c)
 
@@ -307,6 +303,4 @@ static inline int palette_strength(int contrast) {
 
 /// Maps a row whose points and fixed indices are set, and diffuses its errors.
 void ccodecs_palette_diffuse(ccodecs_palette_mapper *m, uint32_t count, uint8_t *indices);
-#if defined(__x86_64__)
 void ccodecs_palette_diffuse_avx2(ccodecs_palette_mapper *m, uint32_t count, uint8_t *indices);
-#endif

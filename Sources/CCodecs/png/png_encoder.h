@@ -88,11 +88,8 @@ const uint8_t *ccodecs_png_filter_row(png_encoder *e);
 
 /// Applies each filter to a row. Sets `sums` to the sums of the absolute values of the results' bytes, interpreted as
 /// signed.
-#if defined(__x86_64__)
 void ccodecs_png_filter_avx2(const png_filter_row *row, uint64_t sums[PNG_FILTER_COUNT]);
-#elif defined(__aarch64__)
 void ccodecs_png_filter_neon(const png_filter_row *row, uint64_t sums[PNG_FILTER_COUNT]);
-#endif
 
 // png_buffered.c: interlaced images and images with a palette
 

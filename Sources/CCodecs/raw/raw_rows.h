@@ -24,12 +24,8 @@ typedef struct raw_kernels {
 } raw_kernels;
 
 extern const raw_kernels ccodecs_raw_scalar;
-#if defined(__x86_64__)
 extern const raw_kernels ccodecs_raw_avx2;
-#endif
-#if defined(__aarch64__)
 extern const raw_kernels ccodecs_raw_neon;
-#endif
 
 /// Returns the kernels for this processor.
 const raw_kernels *ccodecs_raw_kernels(void);
