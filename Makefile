@@ -8,13 +8,16 @@ WORKER = .build/$(CONFIGURATION)/image-worker
 .PHONY: run test unit-test codec-test kernel-test example-test end-to-end-test soak-test soak leaks spark-test fuzz build release setup format check-format generate \
         check-generated lint breaking text docs bench corpus compare bench-pair cost-gate figures completions dist sbom clean
 
+# The port of ARGS, for the call that is printed.
+PORT = $(or $(shell echo '$(ARGS)' | sed -nE 's/.*--port[= ]+([0-9]+).*/\1/p'),50051)
+
 ## Serve on 127.0.0.1:50051. Options: make run ARGS="--port 8080"
 run: build
 	@echo
 	@echo "The program is $(WORKER). Try a call in another terminal; it writes small/photo-420.jpg:"
 	@echo
 	@echo "  cd $(CURDIR) && $(WORKER) batch Tests/TestSupport/Fixtures/photo-420.jpg \\"
-	@echo "    --max-width 120 --out small --to 127.0.0.1:50051"
+	@echo "    --max-width 120 --out small --to 127.0.0.1:$(PORT)"
 	@echo
 	$(WORKER) serve $(ARGS)
 

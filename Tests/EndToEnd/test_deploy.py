@@ -317,3 +317,11 @@ def test_nothing_calls_swift_without_that_cache():
     calls = [f"{path}: {line}" for path in files for line in path.read_text().splitlines()
              if re.search(r"(?<![\w/`.])swift (build|test|package) ", line) and not re.match(r"\s*(#|@?echo)", line)]
     assert [call for call in calls if "swift package clean" not in call] == []
+
+
+@pytest.mark.parametrize("arguments, port", [
+    ("", 50051), ("--metrics-port 9464", 50051), ("--port 8080 --kserve", 8080), ("--metrics-port 9464 --port=81", 81)])
+def test_make_run_prints_a_call_to_its_port(arguments, port):
+    printed = subprocess.run(
+        ["make", "--dry-run", "run", f"ARGS={arguments}"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    assert f'--to 127.0.0.1:{port}"' in printed
