@@ -111,6 +111,8 @@ Install it:
     install -m 644 share/man/man1/* /usr/local/share/man/man1
     install -m 644 share/completions/image-worker.bash /usr/share/bash-completion/completions/image-worker
     install -m 644 share/systemd/image-worker.* /etc/systemd/system
+    install -d /etc/image-worker && touch /etc/image-worker/settings.yaml
+    systemctl enable --now image-worker.socket image-worker.service
 
 Debian updates the libraries that it loads:
 
