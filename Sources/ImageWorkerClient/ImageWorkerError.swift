@@ -4,7 +4,7 @@ public import GRPCCore
 ///
 /// Decide by ``reason``, or by `kind`; messages may change.
 public struct ImageWorkerError: Error, Sendable, Hashable, CustomStringConvertible {
-  /// What an error is about.
+  /// A kind of error.
   public struct Kind: Sendable, Hashable, CustomStringConvertible {
     /// The reason or code, and the message.
     public let description: String
@@ -27,7 +27,7 @@ public struct ImageWorkerError: Error, Sendable, Hashable, CustomStringConvertib
     public static let other = Kind(description: "other")
   }
 
-  /// What the error is about.
+  /// The kind of the error.
   public var kind: Kind
   /// The message, for people.
   public var message: String

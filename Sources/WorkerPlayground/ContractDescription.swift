@@ -28,7 +28,7 @@ struct ContractDescription: Sendable, Encodable {
     var comment: String
   }
 
-  /// What the command line knows of a field.
+  /// The option of a field.
   struct Option: Sendable, Encodable {
     var name: String
     /// `flag`, `value` or `list`.

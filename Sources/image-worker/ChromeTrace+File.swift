@@ -27,7 +27,7 @@ extension ChromeTrace {
     if let failure = failure.withLock({ $0 }) { throw failure }
   }
 
-  /// What a pipeline tells of its stages' work.
+  /// An observer of the work of a pipeline's stages.
   func observer(image: String) -> WorkObserver {
     { [self] stage, began, ended in note(stage, of: image, from: began, to: ended) }
   }
@@ -38,7 +38,7 @@ extension ChromeTrace {
     record(stage, thread: Self.thread, from: began, to: ended, image: image)
   }
 
-  /// A number that tells this thread from others.
+  /// A number of this thread, which no other thread has.
   private static var thread: UInt {
     #if canImport(Darwin)
       UInt(bitPattern: pthread_self())

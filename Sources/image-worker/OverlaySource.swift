@@ -74,6 +74,7 @@ struct OverlaySource {
   }
 
   /// Returns the images that the overlays of local results name: files of a directory, or else files at the path that the
+  /// - `isRemote`: whether a worker may have images that are not here.
   /// name is.
   /// - `directory`: the directory; `nil` for none.
   static func images(

@@ -3,12 +3,12 @@ internal import Logging
 internal import SystemPackage
 internal import WorkerService
 
-/// Where presets come from: a file, beside the built-in ones.
+/// A file of presets, in addition to the built-in ones.
 struct PresetSource {
   let path: FilePath
 
   /// The built-in presets and the file's, as the file is now.
-  /// - Throws: `PresetFileError` for what the file says, `SettingsError` when it can't be read.
+  /// - Throws: `PresetFileError` for the contents of the file, `SettingsError` when it can't be read.
   func read() throws -> PresetCatalog {
     let text = try FileSystem.text(of: path, option: "--presets")
     return PresetCatalog().adding(try PresetFile(yaml: text, name: path.string).presets)

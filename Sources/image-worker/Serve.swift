@@ -47,7 +47,7 @@ struct Serve: AsyncParsableCommand {
     }
   }
 
-  /// Serves until the process is told to end.
+  /// Serves until a signal ends the process.
   /// - `adjust`: changes the settings that were read.
   static func run(
     _ options: OptionValues, file: String?, adjust: (inout Settings) -> Void = { _ in }

@@ -1,12 +1,12 @@
 internal import FoundationEssentials
 internal import LibC
 
-/// What this machine is.
+/// Properties of this machine and process.
 enum SystemInfo {
   /// Processors that are online, at least 1.
   static var coreCount: Int { max(1, sysconf(Int32(_SC_NPROCESSORS_ONLN))) }
 
-  /// What tells this process from others, as telemetry names it.
+  /// An identifier that no other process has, as telemetry names it.
   static var attributes: [(key: String, value: String)] {
     let process = ProcessInfo.processInfo
     return [

@@ -33,7 +33,7 @@ struct SystemMemory {
       .map { max(0, $0 - Self.processByteCount) }.flatMap { $0 < limit ? $0 : nil }
   }
 
-  /// What this process may use.
+  /// The memory that this process may use.
   static var current: SystemMemory {
     let physical = sysconf(Int32(_SC_PHYS_PAGES)) * sysconf(Int32(_SC_PAGESIZE))
     let groups = text("/proc/self/cgroup").map(files(groups:)) ?? []

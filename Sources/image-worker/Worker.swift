@@ -29,7 +29,7 @@ struct Worker: Service {
   let health: HealthState
   let connections: ConnectionCount
   private let callLog: CallLog
-  /// What balancers are told; `nil` without load reports.
+  /// The load that balancers receive; `nil` without load reports.
   private let load: LoadMeter?
   private let codecs: CodecPlace
 
@@ -159,7 +159,7 @@ struct Worker: Service {
       options: options)
   }
 
-  /// What a cancelled image may take to notice it before the process ends without it.
+  /// The time that a cancelled image may take to notice it, before the process ends without it.
   private static var cancellationLimit: Duration { .seconds(5) }
 
   private func announce(_ address: SocketAddress) {
@@ -201,11 +201,11 @@ struct Worker: Service {
     logger.warning("drain timed out; cancelling work", metadata: ["calls": "\(environment.drain.workCount)"])
     end.noteTimeout()
     environment.drain.cancelWork()
-    // Callers are told within a strip, if they listen.
+    // Calls end within a strip.
     try? await Task.sleep(for: .seconds(2))
   }
 
-  /// Begins to tell what the worker holds and waits for.
+  /// Begins to record what the worker has reserved and waits for.
   private func observe() {
     security.observe()
     for library in WorkerVersion.libraries {

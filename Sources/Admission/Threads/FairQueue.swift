@@ -109,7 +109,7 @@ struct FairQueue<Element> {
     forgetIdleFlows()
   }
 
-  /// What a flow has used counts until the others have caught up.
+  /// The use of a flow counts until the others have caught up.
   private mutating func forgetIdleFlows() {
     if flows.count > count + 64 { flows = flows.filter { !$1.waiting.isEmpty || $1.start > virtualTime } }
   }

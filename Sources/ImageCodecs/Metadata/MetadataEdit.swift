@@ -1,4 +1,4 @@
-/// What a result keeps of the metadata of its image, and what is written to it.
+/// The metadata that a result keeps of its image, and that is written to it.
 package struct MetadataEdit: Sendable, Hashable {
   /// Whether EXIF is kept.
   package var keepsEXIF: Bool

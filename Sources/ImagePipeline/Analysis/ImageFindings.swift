@@ -25,7 +25,7 @@ struct TrimSearch: Sendable, Hashable {
   }
 }
 
-/// What was found in the pixels of an image.
+/// The findings of a search in the pixels of an image.
 struct ImageFindings: Sendable {
   /// The part of the displayed image that each search has found; `nil` for an image that is all border.
   var trims: [TrimSearch: PixelRect?] = [:]

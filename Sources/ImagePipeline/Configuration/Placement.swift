@@ -23,7 +23,7 @@ package enum Gravity: String, Sendable, Hashable, FieldChoice {
   case southWest = "south_west"
   case west
   case northWest = "north_west"
-  /// What attracts attention; the center where the pixels of the image are not known.
+  /// The part that attracts attention; the center where the pixels of the image are not known.
   case smart
   /// The faces; as `smart` without one.
   case faces

@@ -12,7 +12,7 @@ package struct Region: Sendable, Hashable {
     case faces
   }
 
-  /// What a region shows instead of its pixels.
+  /// The effect that a region shows instead of its pixels.
   package enum Effect: String, Sendable, Hashable, FieldChoice {
     /// A gradient between the colors of blocks.
     case blur
@@ -26,7 +26,7 @@ package struct Region: Sendable, Hashable {
   package var shape: Shape
   /// The rectangle, or the one around the ellipse; `nil` for faces.
   package var area: Crop?
-  /// What the region shows.
+  /// The effect of the region.
   package var effect: Effect
   /// The color of `fill`.
   package var color: Color

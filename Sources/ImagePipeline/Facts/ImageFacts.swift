@@ -1,6 +1,6 @@
 internal import ImageKernels
 
-/// What an image looks like: hashes to compare it with others, placeholders and colors.
+/// The looks of an image: hashes to compare it with others, placeholders and colors.
 package struct ImageFacts: Sendable, Hashable {
   /// A color that represents a part of the image.
   package struct DominantColor: Sendable, Hashable {

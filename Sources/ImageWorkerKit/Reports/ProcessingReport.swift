@@ -4,7 +4,7 @@ internal import ImagePipeline
 public struct ProcessedImage: Sendable {
   /// The file of the result.
   public let bytes: [UInt8]
-  /// What was done, and how long it took.
+  /// The work that was done, and how long it took.
   public let report: ProcessingReport
 }
 

@@ -44,7 +44,7 @@ struct ConnectionWatch {
     case cut(String)
   }
 
-  /// What was seen of a connection since the last check.
+  /// The traffic of a connection since the last check.
   struct Observation {
     var hasReceived = false
     var hasHandshaken = true

@@ -118,7 +118,7 @@ package struct WorkerListener: HTTP2ServerTransport.ListenerFactory {
     }
   }
 
-  /// What a listener may do with sockets.
+  /// Options of the sockets.
   package struct Options: Sendable {
     /// Whether other processes of the same user may listen on the same port.
     package var sharesPort = false

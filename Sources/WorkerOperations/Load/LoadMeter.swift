@@ -5,7 +5,7 @@ internal import Synchronization
 /// Balancers divide the rate of calls by the utilization to learn how many calls a worker can take, so both cover the
 /// same time.
 package final class LoadMeter: Sendable {
-  /// What happened since an instant.
+  /// The counts since an instant.
   private struct Window {
     let began: ContinuousClock.Instant
     var worked = Duration.zero

@@ -1,4 +1,4 @@
-/// What a service manager, such as systemd, has passed to the process that it started.
+/// The environment that a service manager, such as systemd, has passed to the process that it started.
 ///
 /// The variables are those of sd_notify(3), sd_watchdog_enabled(3) and sd_listen_fds(3).
 package struct SupervisorEnvironment: Sendable {

@@ -1,6 +1,6 @@
 internal import FoundationEssentials
 
-/// The content of a call of `ModelInfer`, apart from its model.
+/// The content of a call of `ModelInfer` except its model.
 struct InferenceRequest: Sendable {
   static let maxImageCount = 1024
   /// The maximum size of the id of a call in bytes.

@@ -1,7 +1,7 @@
 internal import ImagePipeline
 internal import WorkerIsolation
 
-/// What an image makes a helper do that accepts faults, which only tests start.
+/// A fault that an image causes in a helper that accepts faults, which only tests start.
 enum HelperFault: String, CaseIterable {
   /// The text at the beginning of such an image, before the name of the fault and a line feed.
   static let marker = "image-worker fault: "

@@ -4,7 +4,7 @@ internal import WorkerIsolation
 
 /// A request of the worker to a helper.
 enum HelperRequest {
-  /// What a helper learns of a new image.
+  /// The information about a new image.
   struct ImageStart {
     var limits: ImageLimits
     /// Whether responses contain the image's spans.

@@ -22,7 +22,7 @@ final class SharedMemory: Sendable {
   private let token: [UInt8]
   private let state = Mutex(State())
 
-  /// What the names of segments begin with, so that no other program's segment can be named.
+  /// The beginning of the names of segments, so that no other program's segment can be named.
   static let prefix = "image-worker."
   /// The number of characters that follow it.
   static let nameCounts = 1...200

@@ -65,7 +65,7 @@ package struct PresetFileError: Error, Sendable, CustomStringConvertible {
   package let line: Int?
   /// As in `presets.card.max_width`; empty when the problem is no field's.
   package let field: String
-  /// What is wrong with it.
+  /// The problem, as a clause.
   package let message: String
 
   init(file: String, _ problem: PresetProblem) {
@@ -77,7 +77,7 @@ package struct PresetFileError: Error, Sendable, CustomStringConvertible {
   }
 }
 
-/// What is wrong with a file of presets, before the file is named.
+/// A problem of a file of presets, before the file is named.
 struct PresetProblem: Error {
   var message: String
   var field = ""

@@ -6,7 +6,7 @@ package import WorkerProtocol
 
 /// What the cache stores is what goes over the wire, so that files of other versions can be read.
 extension ProcessingReport {
-  /// What is kept of the report with a result: all that is not about one call.
+  /// The part of the report that is kept with a result: all that is not about one call.
   var cacheMetadata: [UInt8]? {
     var wire = Imageworker_V1_ProcessingReport(self, traceID: nil)
     wire.clearTimings()

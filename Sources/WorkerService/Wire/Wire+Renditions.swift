@@ -4,7 +4,7 @@ internal import ImagePipeline
 internal import WorkerProtocol
 
 extension WorkerEnvironment {
-  /// What a request asks for: its preset with its own fields in place.
+  /// Returns the configuration of a request: its preset with its own fields in place.
   /// - Throws: `unknownPreset`, `invalidField`, `unservedField`, and `CallerError` if its caller may not ask for it.
   /// - `hasAuxiliaryImages`: whether it brings images for overlays.
   func configuration(
@@ -26,7 +26,7 @@ extension WorkerEnvironment {
     return try lastConfiguration.value(catalog.configuration(named: preset), overrides)
   }
 
-  /// What a request asks for.
+  /// Returns the results that a request asks for.
   /// - Throws: `PipelineError`, or `RenditionError` of one.
   func renditions(of request: some ResultRequest) throws -> [Rendition] {
     let auxiliary = try auxiliaryImages(request.auxiliaryImages, beside: request.image)

@@ -5,7 +5,7 @@ internal import Synchronization
 internal import SystemPackage
 internal import WorkThreads
 
-/// What a batch would read, write and take, from a sample of its images.
+/// An estimate of what a batch would read, write and take, from a sample of its images.
 struct BatchEstimate: Sendable, Encodable {
   /// The number of images that are to be processed.
   var images: Int
@@ -41,7 +41,7 @@ struct BatchSample: Sendable {
   struct Outcome: Sendable {
     var inputByteCount: UInt64
     var outputByteCount: UInt64
-    /// What the image reserves, at most.
+    /// The maximum memory that the image reserves.
     var memoryByteCount: UInt64
   }
 

@@ -6,7 +6,7 @@ struct BatchInput: Sendable {
   var path: FilePath
   /// The results' path below the output directory, without suffix and extension; `nil` for that of the image.
   var output: FilePath?
-  /// What is requested of this image alone; `nil` for what is requested of all.
+  /// The results of this image alone; `nil` for those that are requested of all.
   var requested: RequestedResults?
   /// The row of a manifest; `nil` if the image comes from elsewhere.
   var row: BatchManifest.Row?
@@ -22,7 +22,7 @@ struct BatchImage: Sendable {
   var isFound: Bool
   /// Why it is not begun.
   var problem: BatchProblem?
-  /// What is requested of this image alone; `nil` for what is requested of all.
+  /// The results of this image alone; `nil` for those that are requested of all.
   var requested: RequestedResults?
   /// The row of a manifest; `nil` if the image comes from elsewhere.
   var row: BatchManifest.Row?

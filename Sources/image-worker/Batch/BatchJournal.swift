@@ -28,7 +28,7 @@ final class BatchJournal: Sendable {
     var path: String
     var bytes: UInt64
     var rendition: String?
-    /// What the image looks like, if that was requested.
+    /// The facts about the image, if they were requested.
     var facts: FactsLine?
   }
 

@@ -110,7 +110,7 @@ enum BatchManifest {
   }
 }
 
-/// What is wrong with a line of a manifest.
+/// A problem of a line of a manifest.
 struct ManifestProblem: Error, CustomStringConvertible {
   let description: String
 

@@ -8,7 +8,7 @@ struct BatchOutput: Sendable {
   let destinations: Destinations
   let journal: BatchJournal?
   let skipsExisting: Bool
-  /// What is requested of images without a request of their own.
+  /// The results that are requested of images without a request of their own.
   private let requested: RequestedResults
   private let fingerprint: String
 

@@ -2,7 +2,7 @@ internal import Fields
 internal import ImagePipeline
 internal import WorkerService
 
-/// What is requested of the images of a manifest, read once for all rows with the same presets and overrides.
+/// The results that the rows of a manifest request, read once for all rows with the same presets and overrides.
 struct BatchRequests {
   private struct Key: Hashable {
     var preset: String?
@@ -21,7 +21,7 @@ struct BatchRequests {
     self.isRemote = isRemote
   }
 
-  /// What is requested of a row's image; `nil` for what is requested of all.
+  /// Returns the results of a row's image; `nil` for those that are requested of all.
   mutating func requested(of row: BatchManifest.Row) throws -> RequestedResults? {
     let key = Key(preset: row.preset, overrides: row.overrides, options: row.options)
     if key.preset == nil, key.overrides == nil, key.options.isEmpty { return nil }

@@ -72,7 +72,7 @@ struct Inspection: Sendable, Encodable {
   var warningDetails: [ReportedWarning]
   /// Maximum memory in bytes that processing the image would use.
   var workingSetBytes: UInt64
-  /// What the image looks like, if that was requested.
+  /// The facts about the image, if they were requested.
   var facts: FactsLine?
 
   init(file: String, _ plan: Plan, workingSetByteCount: UInt64) {

@@ -30,7 +30,7 @@ enum FileSystem {
   /// Whether something is there, a link that leads nowhere apart.
   static func isThere(_ path: FilePath) -> Bool { path.withPlatformString { access($0, F_OK) } == 0 }
 
-  /// What a path leads to, links followed.
+  /// The kind of file that a path leads to, links followed.
   enum Kind: Sendable {
     case file, directory
     /// A pipe, a socket or a device, whose reading may never end.
@@ -56,7 +56,7 @@ enum FileSystem {
     }
   }
 
-  /// What tells one state of a file from a later one.
+  /// A state of a file, which differs from later ones.
   struct Version: Sendable, Equatable {
     var byteCount: UInt64
     /// The time of the last change, in nanoseconds.

@@ -2,7 +2,7 @@ internal import ImageCodecs
 internal import ImagePipeline
 internal import SystemPackage
 
-/// What this program knows of formats by their names.
+/// The formats by the extensions of files.
 enum LocalFormats {
   /// The extensions of image files, in lower case.
   private static let extensions = Set(

@@ -32,7 +32,7 @@ struct ResultLine: Sendable, Encodable {
   var inputHeight: Int?
   /// The size of the image's file; of standard input, what was read of it.
   var inputBytes: UInt64?
-  /// What was read of the file: less than all for a part of an image, or the first of several.
+  /// The number of bytes that were read: less than all for a part of an image, or the first of several.
   var readBytes: UInt64?
   var width: Int?
   var height: Int?
@@ -59,7 +59,7 @@ struct ResultLine: Sendable, Encodable {
   var faces: [PixelRect]?
   /// The size of the HDR gain map that the result contains, if it has one.
   var gainMapBytes: UInt64?
-  /// What the image looks like, if that was requested.
+  /// The facts about the image, if they were requested.
   var facts: FactsLine?
   /// The messages of `warningDetails`.
   var warnings: [String]?

@@ -42,7 +42,7 @@ enum ResultPlace: Sendable {
 /// A result that is being written.
 enum ResultFile {
   case partial(PartialFile)
-  /// What is written is out at once, also that of a result that fails later.
+  /// Bytes leave at once, also those of a result that fails later.
   case standardOutput
 
   init(_ path: FilePath, in place: ResultPlace) throws {

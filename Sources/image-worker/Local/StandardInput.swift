@@ -5,7 +5,7 @@ internal import SystemPackage
 ///
 /// It can be read once, so that the bytes which its plan needed are kept for its results.
 final class StandardInput: Sendable {
-  /// What stands for standard input and standard output among paths.
+  /// The path that stands for standard input and standard output.
   static let name = "-"
 
   private let planned = Mutex<[[UInt8]]>([])

@@ -13,11 +13,11 @@ struct RequestedResult: Sendable {
   /// The fields that a worker is asked for, in place of those of the preset.
   var overrides = ProcessingConfiguration()
 
-  /// What its file's name has after the image's name.
+  /// The end of its file's name, after the image's name.
   var suffix: String { id.isEmpty ? "" : "-\(id)" }
 }
 
-/// What `process` and `batch` make of each image.
+/// The results that `process` and `batch` produce of each image.
 struct RequestedResults: Sendable {
   /// At least one.
   var results: [RequestedResult]
@@ -143,7 +143,7 @@ struct ResultOptions: ParsableArguments {
     get throws { try requested(PresetSource.catalog(path: presets)) }
   }
 
-  /// What is requested of one image.
+  /// Returns the results that are requested of one image.
   /// - `ownPreset`, `ownOverrides`: those of the image, which replace the command's.
   /// - `isRemote`: whether a worker may know presets that `catalog` does not.
   func requested(

@@ -136,7 +136,7 @@ final class RunReport: Sendable {
 
 /// The first entries of a list, and the number of the others.
 struct ShortList: Sendable {
-  /// What the entries have in common.
+  /// The title, which all entries have in common.
   let title: String
   let maxEntryCount: Int
   private var entries: [String] = []

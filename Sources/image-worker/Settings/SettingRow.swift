@@ -1,6 +1,6 @@
 internal import ArgumentParser
 
-/// What is known of one setting of `serve`: its row.
+/// One setting of `serve`: its row in the tables.
 struct SettingRow: Sendable {
   /// The name in a configuration file, in camel case.
   let key: String

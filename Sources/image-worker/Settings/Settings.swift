@@ -42,12 +42,12 @@ struct Settings {
   var frameByteCount: Int
   /// Calls that a connection may have under way; its client holds back others.
   ///
-  /// What a call sends in one message is in memory before the image can be admitted.
+  /// Limits memory: a message is received before its image can be admitted.
   var maxConnectionCalls: Int
   /// Connections in all, and of one address.
   var maxConnections: Int
   var maxConnectionsPerPeer: Int
-  /// What clients may take their time for.
+  /// The times that clients may take.
   var times: TimeLimits
   /// PING frames that a connection may bring in 30 seconds, and cancelled calls in 10, beyond those of a client that works.
   var maxConnectionPings: Int
@@ -59,7 +59,7 @@ struct Settings {
   var listenBacklog: Int
   var logLevel: Logger.Level
   var logFormat: LogFormat
-  /// Where metrics are told to Prometheus; no port, not at all.
+  /// The address of the metrics for Prometheus; without a port, they are not served.
   var metricsHost: String
   var metricsPort: Int?
   /// Where the playground is served; no port, nowhere.
@@ -77,12 +77,12 @@ struct Settings {
   var fonts: String?
   /// The file with which faces are found, or `none`; `nil` for the default.
   var faceDetector: String?
-  /// What is kept of results; `nil` for nothing.
+  /// The cache of results; `nil` for none.
   var cache: CacheLimits?
   /// Where codecs run.
   var isolation: IsolationSettings
 
-  /// What is known of each setting.
+  /// The rows of all settings.
   static let rows: [SettingRow] = {
     var source = SettingSource()
     // Nothing is given, so nothing can be wrong.
