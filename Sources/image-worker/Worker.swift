@@ -168,7 +168,7 @@ struct Worker: Service {
     logger.notice(
       "serving",
       metadata: [
-        "address": "\(address)", "threads": "\(settings.threadCount)", "security": "\(settings.security.summary)",
+        "address": "\(address.text)", "threads": "\(settings.threadCount)", "security": "\(settings.security.summary)",
       ])
     // That of an inherited socket is known only now.
     let bound = address.ipv4.map { ($0.host, $0.port) } ?? address.ipv6.map { ($0.host, $0.port) }
@@ -292,8 +292,17 @@ struct Worker: Service {
 extension SocketAddress {
   /// The address as clients of this machine spell it.
   fileprivate var clientText: String {
-    if let address = ipv4 { return "\(address.host == "0.0.0.0" ? "127.0.0.1" : address.host):\(address.port)" }
-    if let address = ipv6 { return "\(address.host == "::" ? "127.0.0.1" : "[\(address.host)]"):\(address.port)" }
+    switch (ipv4, ipv6) {
+    case (let address?, _) where address.host == "0.0.0.0": "127.0.0.1:\(address.port)"
+    case (_, let address?) where address.host == "::": "127.0.0.1:\(address.port)"
+    default: text
+    }
+  }
+
+  /// The address as people write it.
+  fileprivate var text: String {
+    if let address = ipv4 { return "\(address.host):\(address.port)" }
+    if let address = ipv6 { return "[\(address.host)]:\(address.port)" }
     return unixDomainSocket.map { "unix:\($0.path)" } ?? ""
   }
 }

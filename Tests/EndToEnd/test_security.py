@@ -63,7 +63,7 @@ def has_ipv6() -> bool:
 def test_an_address_that_others_can_reach_needs_insecure(host):
     errors = failed_start("--host", host)
     assert "can be reached from other machines, without TLS and without identities" in errors and "--insecure" in errors
-    worker = start("--host", host, "--insecure", address=r"(?:0\.0\.0\.0|::):(\d+)")
+    worker = start("--host", host, "--insecure", address=r"(?:0\.0\.0\.0|\[::\]):(\d+)")
     try:
         assert wait_until(lambda: any('"warning"' in line and "--insecure" in line for line in worker.log)), worker.log
         with grpc.insecure_channel(worker.address) as channel:

@@ -58,7 +58,11 @@ package struct MetricsEndpoint: Service {
         }
       }
       .bind(host: host, port: port).get()
-    logger.notice("metrics", metadata: ["address": "\(channel.localAddress.map { "\($0)" } ?? host)"])
+    let address = channel.localAddress
+    let ip = address?.ipAddress ?? host
+    logger.notice(
+      "metrics",
+      metadata: ["address": "\(ip.contains(":") ? "[\(ip)]" : ip):\(address?.port ?? port)"])
     try? await gracefulShutdown()
     try? await channel.close()
   }
