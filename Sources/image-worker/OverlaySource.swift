@@ -1,4 +1,4 @@
-internal import FoundationEssentials
+internal import Fields
 internal import ImagePipeline
 internal import Logging
 internal import SystemPackage
@@ -78,15 +78,23 @@ struct OverlaySource {
   /// name is.
   /// - `directory`: the directory; `nil` for none.
   static func images(
-    for configurations: [ProcessingConfiguration], directory: String?
+    for configurations: [ProcessingConfiguration], directory: String?, isRemote: Bool = false
   ) throws(SettingsError) -> AuxiliaryImages {
     let names = Set(configurations.flatMap { $0.overlays ?? [] }.filter { $0.text == nil }.map(\.image))
     guard !names.isEmpty else { return AuxiliaryImages() }
     let named =
       try directory.map { (path) throws(SettingsError) in try OverlaySource(path: FilePath(path)).read() } ?? []
     var images = AuxiliaryImages(named.filter { names.contains($0.name) }, cache: OverlayCache())
-    for name in names.sorted() where images[name] == nil && FileSystem.isThere(FilePath(name)) {
-      images.add(try image(at: FilePath(name), name: name))
+    for name in names.sorted() where images[name] == nil {
+      let file = FilePath(text: name)
+      if FileSystem.isThere(file) {
+        images.add(try image(at: file, name: name))
+      } else if !isRemote {
+        let place = directory ?? "DIRECTORY"
+        throw SettingsError(
+          description: "the overlay \(String(reflecting: name.beginning)) is not there; specify the path of an image, "
+            + "or the name of one in \(option) \(place)")
+      }
     }
     return images
   }

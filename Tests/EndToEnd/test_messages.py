@@ -284,6 +284,23 @@ def test_an_empty_value_may_follow_an_equals_sign():
     assert worker.stop() == 0
 
 
+@pytest.mark.parametrize("command", ["process", "batch", "inspect"])
+def test_an_overlay_that_is_not_there_is_named(photo, tmp_path, command):
+    out = [] if command == "inspect" else ["--out", tmp_path / "out"]
+    for options, place in [([], "DIRECTORY"), (["--overlays", tmp_path], tmp_path)]:
+        status, _, errors = run(command, photo, "--overlay", "missing.png,x=3", *options, *out)
+        assert status == 1 and errors == (
+            'Error: the overlay "missing.png" is not there; specify the path of an image, or the name of one in '
+            f"--overlays {place}\n")
+
+
+def test_quiet_leaves_out_the_quality_that_never_larger_has_lowered(photo, tmp_path):
+    lowered = ["process", photo, "--preset", "thumbnail", "--max-width", "235", "--out", tmp_path / "out"]
+    status, output, errors = run(*lowered)
+    assert status == 0 and "\n  warning: the quality is " in output and not errors
+    assert run(*lowered, "--quiet") == (0, "", "")
+
+
 def test_an_unknown_filter_has_a_suggestion(photo):
     status, _, errors = run("inspect", photo, "--filter", "sepa=1")
     assert status == 64 and 'name is "sepa"' in errors and "did you mean sepia?" in errors, errors

@@ -161,4 +161,4 @@ def test_commands_draw_files_and_images_of_a_directory(tmp_path):
     failed = subprocess.run(
         [program, "process", tmp_path / "photo.png", "--overlay", "none", "--out", out], capture_output=True, text=True,
         timeout=60)
-    assert failed.returncode == 1 and "overlays[0].image" in failed.stdout + failed.stderr
+    assert failed.returncode == 1 and 'the overlay "none" is not there' in failed.stdout + failed.stderr

@@ -4,7 +4,7 @@ internal import ArgumentParser
 struct ReportOptions: ParsableArguments {
   @Flag(help: "Print a JSON object per result, one per line, then one with the summary.")
   var json = false
-  @Flag(help: "Report only failures, and warnings on standard error.")
+  @Flag(help: "Report only failures and warnings, except those of --never-larger, on standard error.")
   var quiet = false
   @Option(
     help: ArgumentHelp(

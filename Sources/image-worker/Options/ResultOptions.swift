@@ -154,7 +154,8 @@ struct ResultOptions: ParsableArguments {
     let preset = ownPreset ?? presetOptions.preset
     guard !renditions.isEmpty else {
       let result = try result("", catalog, preset, common, isRemote: isRemote)
-      return RequestedResults(results: [result], hasPreview: preview, auxiliary: try auxiliary(of: [result]))
+      return RequestedResults(
+        results: [result], hasPreview: preview, auxiliary: try auxiliary(of: [result], isRemote: isRemote))
     }
     let results = try renditions.map { text in
       let (id, options) = try RenditionOptions.read(text)
@@ -167,11 +168,12 @@ struct ResultOptions: ParsableArguments {
         throw error
       }
     }
-    return RequestedResults(results: results, auxiliary: try auxiliary(of: results))
+    return RequestedResults(results: results, auxiliary: try auxiliary(of: results, isRemote: isRemote))
   }
 
-  private func auxiliary(of results: [RequestedResult]) throws -> AuxiliaryImages {
-    try OverlaySource.images(for: results.map(\.configuration), directory: presetOptions.overlays)
+  private func auxiliary(of results: [RequestedResult], isRemote: Bool) throws -> AuxiliaryImages {
+    try OverlaySource.images(
+      for: results.map(\.configuration), directory: presetOptions.overlays, isRemote: isRemote)
   }
 
   private func result(

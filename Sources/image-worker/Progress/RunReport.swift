@@ -1,3 +1,4 @@
+internal import ImagePipeline
 internal import ImageWorkerClient
 internal import Synchronization
 internal import SystemPackage
@@ -95,7 +96,9 @@ final class RunReport: Sendable {
     }
     for line in lines {
       if style.isQuiet, line.status != .failed {
-        for warning in line.warnings ?? [] { FileSystem.printError("\(line.name): warning: \(warning)".singleLine) }
+        for warning in line.warningDetails ?? [] where warning.code != .qualityReduced {
+          FileSystem.printError("\(line.name): warning: \(warning.message)".singleLine)
+        }
         continue
       }
       switch (style.results, line.status) {
