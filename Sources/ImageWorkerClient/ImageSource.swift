@@ -1,10 +1,11 @@
 public import FoundationEssentials
+package import SystemPackage
 
 /// An image to upload.
 public struct ImageSource: Sendable {
   enum Kind: Sendable {
     case bytes(Data)
-    case file(String)
+    case file(FilePath)
     case stream(@Sendable () -> Reader)
   }
 
@@ -17,7 +18,10 @@ public struct ImageSource: Sendable {
   public static func bytes(_ bytes: [UInt8]) -> ImageSource { .bytes(Data(bytes)) }
 
   /// The path of an image file, which is read while it is sent.
-  public static func file(_ path: String) -> ImageSource { ImageSource(kind: .file(path)) }
+  public static func file(_ path: String) -> ImageSource { .file(FilePath(path)) }
+
+  /// The path of an image file, which may have bytes that are not UTF-8.
+  package static func file(_ path: FilePath) -> ImageSource { ImageSource(kind: .file(path)) }
 
   /// The bytes of an image file in parts.
   ///

@@ -37,7 +37,7 @@ final class Upload: Sendable {
         return rest
       }
     case .file(let path):
-      do { return try Reader(file: FilePath(path)) } catch { throw SourceError(error: error) }
+      do { return try Reader(file: path) } catch { throw SourceError(error: error) }
     case .stream(let open): return open()
     }
   }

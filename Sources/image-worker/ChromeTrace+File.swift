@@ -14,7 +14,7 @@ extension ChromeTrace {
     do {
       file = try FileDescriptor.open(
         path, .writeOnly, options: [.create, .truncate], permissions: [.ownerReadWrite, .groupRead, .otherRead])
-    } catch { throw FileError("--trace-out", path.string, "cannot be written", "\(error)") }
+    } catch { throw FileError("--trace-out", path.text, "cannot be written", "\(error)") }
     let failure = Mutex<(any Error)?>(nil)
     let trace = ChromeTrace { text in
       do { _ = try file.writeAll(text.utf8) } catch { failure.withLock { $0 = $0 ?? error } }

@@ -51,11 +51,11 @@ struct ImageWorker: AsyncParsableCommand {
 
   /// Runs the command.
   static func main() async {
-    if Set(CommandLine.arguments.dropFirst()) == ["--version", "--verbose"] {
+    if Set(PathText.arguments) == ["--version", "--verbose"] {
       print(versions)
       return
     }
-    let arguments = arguments(Array(CommandLine.arguments.dropFirst()))
+    let arguments = arguments(PathText.arguments)
     if let command = arguments.first, let problem = problem(ofCommand: command) {
       end(ValidationError(problem))
     }

@@ -19,16 +19,14 @@ struct OverlaySource {
   /// - Throws: an error that names the file which cannot be used.
   func read() throws(SettingsError) -> [AuxiliaryImage] {
     let names: [String]
-    do {
-      // For its error, which names the reason.
-      try FileDescriptor.open(path, .readOnly, options: .directory).close()
-      names = try FileManager.default.contentsOfDirectory(atPath: path.string).sorted()
-    } catch { throw SettingsError(description: "\(Self.option) \(path) cannot be read: \(error)") }
+    do { names = try FileSystem.names(in: path) } catch {
+      throw SettingsError(description: "\(Self.option) \(path) cannot be read: \(error)")
+    }
     var images: [String: (file: FilePath, image: AuxiliaryImage)] = [:]
     var byteCount = 0
     for name in names where !name.hasPrefix(".") {
-      let file = path.appending(name)
-      guard FileSystem.kind(of: file) != .directory, let stem = file.stem else { continue }
+      let file = path.appending(text: name)
+      guard FileSystem.kind(of: file) != .directory, let stem = file.stemText else { continue }
       if let other = images[stem]?.file {
         throw SettingsError(
           description: "\(Self.option) \(file) has the same name as \(other) without extension; rename one of them")
@@ -74,16 +72,16 @@ struct OverlaySource {
   }
 
   /// Returns the images that the overlays of local results name: files of a directory, or else files at the path that the
-  /// - `isRemote`: whether a worker may have images that are not here.
   /// name is.
   /// - `directory`: the directory; `nil` for none.
+  /// - `isRemote`: whether a worker may have images that are not here.
   static func images(
     for configurations: [ProcessingConfiguration], directory: String?, isRemote: Bool = false
   ) throws(SettingsError) -> AuxiliaryImages {
     let names = Set(configurations.flatMap { $0.overlays ?? [] }.filter { $0.text == nil }.map(\.image))
     guard !names.isEmpty else { return AuxiliaryImages() }
     let named =
-      try directory.map { (path) throws(SettingsError) in try OverlaySource(path: FilePath(path)).read() } ?? []
+      try directory.map { (path) throws(SettingsError) in try OverlaySource(path: FilePath(text: path)).read() } ?? []
     var images = AuxiliaryImages(named.filter { names.contains($0.name) }, cache: OverlayCache())
     for name in names.sorted() where images[name] == nil {
       let file = FilePath(text: name)

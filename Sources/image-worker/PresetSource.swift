@@ -17,7 +17,7 @@ struct PresetSource {
   /// The built-in presets, with those of the file at `path` when there is one.
   static func catalog(path: String?) throws -> PresetCatalog {
     guard let path else { return PresetCatalog() }
-    return try PresetSource(path: FilePath(path)).read()
+    return try PresetSource(path: FilePath(text: path)).read()
   }
 
   /// Reads the file again; one that can't be used leaves the presets as they are.

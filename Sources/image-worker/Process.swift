@@ -85,7 +85,7 @@ struct Process: AsyncParsableCommand {
       }
     }
     guard let traceOut = report.traceOut else { return try await process(requested, place, trace: nil) }
-    try await ChromeTrace.write(to: FilePath(traceOut)) { try await process(requested, place, trace: $0) }
+    try await ChromeTrace.write(to: FilePath(text: traceOut)) { try await process(requested, place, trace: $0) }
   }
 
   private func prepare(_ directory: FilePath) throws {
@@ -100,7 +100,7 @@ struct Process: AsyncParsableCommand {
       imageCount: files.count, json: report.json, quiet: report.quiet, showsDetails: images.timings, place: place)
     try await report.run {
       for file in files {
-        let name = file.isStandardInput ? nil : file.path.stem
+        let name = file.isStandardInput ? nil : file.path.stemText
         let image = BatchImage(path: file.path, folder: "", name: name ?? "image", isFound: false)
         let local = LocalImage(
           file: file, place: place, name: image.name, requested: requested, destinations: destinations,

@@ -107,6 +107,52 @@ def test_a_list_may_come_from_a_pipe_and_keep_its_folders(folder, tmp_path):
     assert files(tmp_path / "out") == ["b.jpg", "below/c.jpg"]
 
 
+#: Latin-1; bytes that look like the beginning of a character; and the character that stands for 0xE9 in JSON.
+RAW_NAMES = [b"caf\xe9", b"caf\xe8", b"\xe2\x82", "\U0010fee9".encode(), "caf\u00e9".encode()]
+
+
+@pytest.mark.parametrize("way", ["folder", "arguments", "list", "manifest", "workers"])
+def test_names_need_not_be_text(tmp_path, way, request):
+    """Results have the bytes of the names, and a second run and the list of failures find the images again."""
+    images, out = os.fsencode(tmp_path / "in"), os.fsencode(tmp_path / "out")
+    os.mkdir(images)
+    paths = [os.path.join(images, name + b".jpg") for name in RAW_NAMES]
+    for path in paths[1:]:
+        open(path, "wb").write(fixture_bytes("photo-420.jpg"))
+    open(paths[0], "wb").write(fixture_bytes("photo-420.jpg")[:3000])
+    command = [os.environ["IMAGE_WORKER"], "batch", "--out", out, *ARGUMENTS]
+    inputs = {"arguments": paths, "list": ["--list", "-", "--null"]}.get(way, [images])
+    if way == "workers":
+        inputs = [*inputs, "--to", request.getfixturevalue("worker").address]
+
+    def batch(*arguments):
+        done = subprocess.run([*command, *arguments], input=b"\0".join(paths), capture_output=True, timeout=60)
+        return done.returncode, {line["input"]: line["status"] for line in lines(done.stdout.decode())}
+
+    code, told = batch(*inputs)
+    assert code == 1 and len(told) == len(paths) and list(told.values()).count("done") == len(paths) - 1, told
+    written = [name for name in os.listdir(out) if name != b".image-worker"]
+    assert sorted(written) == sorted(name + b".jpg" for name in RAW_NAMES[1:])
+    assert told[str(tmp_path / "in") + "/caf\U0010fee9.jpg"] == "failed"
+    if way == "manifest":
+        open(paths[0], "wb").write(fixture_bytes("photo-420.jpg"))
+        code, told = batch("--manifest", os.path.join(out, b".image-worker/failures.jsonl"))
+        assert code == 0 and list(told.values()) == ["done"] and RAW_NAMES[0] + b".jpg" in os.listdir(out)
+    else:
+        code, told = batch(*inputs)
+        assert code == 1 and list(told.values()).count("skipped") == len(paths) - 1, told
+
+
+def test_a_name_that_is_no_text_is_shown_with_its_bytes(tmp_path):
+    path = os.path.join(os.fsencode(tmp_path), b"caf\xe9.jpg")
+    open(path, "wb").write(fixture_bytes("photo-420.jpg"))
+    out = tmp_path / "out"
+    done = subprocess.run(
+        [os.environ["IMAGE_WORKER"], "process", path, "--preset", "favicon", "--out", out], capture_output=True, timeout=60)
+    assert done.returncode == 0 and f"{tmp_path}/caf\\xe9.jpg: jpeg 240x160" in done.stdout.decode()
+    assert os.listdir(os.fsencode(out)) == [b"caf\xe9.jpg"]
+
+
 def test_what_is_there_is_skipped_and_what_is_not_is_made(folder, tmp_path):
     out = folder / "out"  # its files are results, not images to process
     (folder / "cut.jpg").unlink()

@@ -93,7 +93,7 @@ struct Batch: AsyncParsableCommand {
     try remote.check()
     let catalog = try PresetSource.catalog(path: results.presets)
     let requested = try results.requested(catalog, isRemote: isRemote)
-    let directory = FilePath(target.output)
+    let directory = FilePath(text: target.output)
     var requests = BatchRequests(results, catalog, isRemote: isRemote)
     let images: [BatchImage]
     let skippedLinkCount: Int
@@ -112,7 +112,7 @@ struct Batch: AsyncParsableCommand {
         imageCount: images.count, json: report.json, quiet: report.quiet, place: .directory(directory))
       report.noteSkippedLinks(skippedLinkCount)
       guard let traceOut = self.report.traceOut else { return try await process(images, output, report, trace: nil) }
-      try await ChromeTrace.write(to: FilePath(traceOut)) { try await process(images, output, report, trace: $0) }
+      try await ChromeTrace.write(to: FilePath(text: traceOut)) { try await process(images, output, report, trace: $0) }
     } catch let error as ImageWorkerError {
       FileSystem.printError("Error: \(remote.text(of: error))")
       throw ExitStatus.unavailable.code

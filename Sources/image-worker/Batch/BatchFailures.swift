@@ -27,8 +27,8 @@ struct BatchFailures {
     let overrides = image.row?.overrides.flatMap { try? JSONDecoder().decode(JSONValue.self, from: Data($0.utf8)) }
     let options = image.row?.options ?? [:]
     let row = Row(
-      path: FileSystem.canonical(image.path).string, preset: image.row?.preset, overrides: overrides,
-      options: options.isEmpty ? nil : options, output: image.place.string, reason: failed.reason,
+      path: FileSystem.canonical(image.path).text, preset: image.row?.preset, overrides: overrides,
+      options: options.isEmpty ? nil : options, output: image.place.text, reason: failed.reason,
       error: failed.error?.message)
     lines.append(try JSONText.line(row))
   }

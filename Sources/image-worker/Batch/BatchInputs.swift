@@ -16,7 +16,7 @@ struct BatchImage: Sendable {
   var path: FilePath
   /// The result's folder below the output directory; empty for that directory itself.
   var folder: FilePath
-  /// The results' name, without suffix and extension.
+  /// The results' name as text of a path, without suffix and extension.
   var name: String
   /// Found in a folder, not named.
   var isFound: Bool
@@ -28,7 +28,7 @@ struct BatchImage: Sendable {
   var row: BatchManifest.Row?
 
   /// The results' path below the output directory, without suffix and extension.
-  var place: FilePath { folder.appending(name) }
+  var place: FilePath { folder.appending(text: name) }
   /// Whether a file of unknown contents is left out: it was found in a folder, and its name is not that of an image.
   var mayBeNoImage: Bool { isFound && !LocalFormats.isImageName(path) }
 }
@@ -59,7 +59,7 @@ enum BatchInputs {
     try bytes(of: path, option: "--list").split {
       endsWithNull ? $0 == 0 : $0 == UInt8(ascii: "\n") || $0 == UInt8(ascii: "\r")
     }
-    .map { String(decoding: $0, as: UTF8.self) }
+    .map { PathText.text(of: $0) }
   }
 
   /// The maximum size of a list or a manifest: some millions of paths, and less than what a device without end sends.
@@ -69,7 +69,7 @@ enum BatchInputs {
   /// - `option`: the option that names the file.
   static func bytes(of path: String, option: String) throws -> Data {
     do {
-      if path != "-" { return Data(try FileSystem.read(FilePath(path), limit: maxByteCount)) }
+      if path != "-" { return Data(try FileSystem.read(FilePath(text: path), limit: maxByteCount)) }
       var data = Data()
       while true {
         let part = try FileSystem.readPart(of: .standardInput, byteCount: 1 << 16)
@@ -101,7 +101,7 @@ enum BatchInputs {
       images.append(
         BatchImage(
           path: path, folder: input.output?.removingLastComponent() ?? folder,
-          name: input.output?.lastComponent?.string ?? path.stem ?? "image", isFound: isFound,
+          name: input.output?.nameText ?? path.stemText ?? "image", isFound: isFound,
           problem: kind == .other ? .noRegularFile : nil, requested: input.requested, row: input.row))
     }
     for input in inputs {
@@ -126,10 +126,10 @@ enum BatchInputs {
       let places = users(images, suffixes)
       let shared = Set(places.values.filter { $0.count > 1 }.joined())
       let renamed = shared.filter {
-        images[$0].row?.output == nil && images[$0].name != images[$0].path.lastComponent?.string
+        images[$0].row?.output == nil && images[$0].name != images[$0].path.nameText
       }
       if renamed.isEmpty { break }
-      for index in renamed { images[index].name = images[index].path.lastComponent?.string ?? images[index].name }
+      for index in renamed { images[index].name = images[index].path.nameText ?? images[index].name }
     }
     for place in users(images, suffixes).values where place.count > 1 {
       for index in place.dropFirst() { images[index].problem = .nameTaken(by: images[place[0]].path) }
@@ -141,7 +141,7 @@ enum BatchInputs {
   private static func users(_ images: [BatchImage], _ suffixes: [String]) -> [FilePath: [Int]] {
     var users: [FilePath: [Int]] = [:]
     for (index, image) in images.enumerated() where image.problem == nil {
-      for suffix in suffixes { users[image.folder.appending(image.name + suffix), default: []].append(index) }
+      for suffix in suffixes { users[image.folder.appending(text: image.name + suffix), default: []].append(index) }
     }
     return users
   }

@@ -96,7 +96,7 @@ final class BatchJournal: Sendable {
   }
 
   private static func unusable(_ path: FilePath) -> FileError {
-    FileError(nil, path.string, "cannot be used", "it is a link or not a regular file; remove it")
+    FileError(nil, path.text, "cannot be used", "it is a link or not a regular file; remove it")
   }
 
   /// Whether an output directory has a journal.
@@ -106,12 +106,12 @@ final class BatchJournal: Sendable {
 
   /// The record of an image that needs nothing more: its file and the request are the same, and the results are there.
   func record(of image: BatchImage, request: String) -> Record? {
-    guard let record = state.withLock({ $0.records[image.place.string] }), record.request == request,
-      record.input == FileSystem.canonical(image.path).string, let input = FileSystem.version(of: image.path),
+    guard let record = state.withLock({ $0.records[image.place.text] }), record.request == request,
+      record.input == FileSystem.canonical(image.path).text, let input = FileSystem.version(of: image.path),
       input.byteCount == record.bytes, input.modified == record.modified
     else { return nil }
     let isThere = record.outputs.allSatisfy { output in
-      FileSystem.version(of: directory.pushing(FilePath(output.path)))?.byteCount == output.bytes
+      FileSystem.version(of: directory.pushing(FilePath(text: output.path)))?.byteCount == output.bytes
     }
     return isThere ? record : nil
   }
@@ -122,7 +122,7 @@ final class BatchJournal: Sendable {
     _ image: BatchImage, _ input: FileSystem.Version, request: String, _ status: Status, outputs: [Output]
   ) throws {
     let record = Record(
-      place: image.place.string, input: FileSystem.canonical(image.path).string, bytes: input.byteCount,
+      place: image.place.text, input: FileSystem.canonical(image.path).text, bytes: input.byteCount,
       modified: input.modified, request: request, status: status, outputs: outputs)
     let line = try JSONText.line(record) + "\n"
     let isSyncDue = try state.withLock { state in

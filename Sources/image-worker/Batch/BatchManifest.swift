@@ -20,7 +20,7 @@ enum BatchManifest {
     var place: FilePath? {
       get throws {
         guard let output else { return nil }
-        var path = FilePath(output)
+        var path = FilePath(text: output)
         let isBelow = path.isRelative && !path.components.contains { $0.kind != .regular } && !path.isEmpty
         guard isBelow else { throw ManifestProblem("output is \"\(output)\"; it must be a path below --out") }
         // It is replaced by that of the result's format.

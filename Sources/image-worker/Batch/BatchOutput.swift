@@ -42,7 +42,7 @@ struct BatchOutput: Sendable {
     }
     if record.status == .ignored { return image.mayBeNoImage ? [ResultLine(ignored: image)] : nil }
     return record.outputs.map { output in
-      let place = directory.pushing(FilePath(output.path))
+      let place = directory.pushing(FilePath(text: output.path))
       // No other image of this run may write there.
       try? destinations.claim(place, for: image.path)
       return ResultLine(skipped: image, output: place, rendition: output.rendition)
@@ -59,7 +59,7 @@ struct BatchOutput: Sendable {
     for (result, rendition) in zip(results, plan.renditions) {
       guard case .success(let plan) = rendition else { return nil }
       let folder = directory.pushing(image.folder)
-      let possible = plan.fileExtensions.map { folder.appending("\(image.name)\(result.suffix).\($0)") }
+      let possible = plan.fileExtensions.map { folder.appending(text: "\(image.name)\(result.suffix).\($0)") }
       guard let place = possible.first(where: FileSystem.isThere) else { return nil }
       places.append(place)
     }
@@ -78,12 +78,12 @@ struct BatchOutput: Sendable {
     var outputs: [BatchJournal.Output] = []
     for line in lines {
       guard line.status == .done || line.status == .skipped, let output = line.output,
-        let byteCount = line.outputBytes ?? FileSystem.version(of: FilePath(output))?.byteCount
+        let byteCount = line.outputBytes ?? FileSystem.version(of: FilePath(text: output))?.byteCount
       else { return }
-      var path = FilePath(output)
+      var path = FilePath(text: output)
       guard path.removePrefix(directory) else { return }
       outputs.append(
-        BatchJournal.Output(path: path.string, bytes: byteCount, rendition: line.rendition, facts: line.facts))
+        BatchJournal.Output(path: path.text, bytes: byteCount, rendition: line.rendition, facts: line.facts))
     }
     try journal.add(image, input, request: fingerprint(of: image), .done, outputs: outputs)
   }

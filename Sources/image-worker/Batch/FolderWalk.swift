@@ -1,4 +1,3 @@
-internal import FoundationEssentials
 internal import SystemPackage
 
 /// A walk through folders with everything in them.
@@ -27,15 +26,13 @@ struct FolderWalk {
       return
     }
     let names: [String]
-    do {
-      // For its error, which names the reason.
-      try FileDescriptor.open(directory, .readOnly, options: .directory).close()
-      names = try FileManager.default.contentsOfDirectory(atPath: directory.string).sorted()
-    } catch { throw FileError(nil, directory.string, "cannot be read", "\(error)") }
+    do { names = try FileSystem.names(in: directory) } catch {
+      throw FileError(nil, directory.text, "cannot be read", "\(error)")
+    }
     for name in names where !name.hasPrefix(".") {
-      let path = directory.appending(name)
+      let path = directory.appending(text: name)
       switch FileSystem.kind(of: path) {
-      case .directory: try files(of: path, below: folder.appending(name), in: parents + [place], body)
+      case .directory: try files(of: path, below: folder.appending(text: name), in: parents + [place], body)
       case .missing where FileSystem.isLink(path): skippedLinkCount += 1
       case let kind: body(path, folder, kind)
       }

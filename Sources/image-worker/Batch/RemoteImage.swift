@@ -20,7 +20,7 @@ struct RemoteImage: Sendable {
   /// The item that requests the results.
   /// - Throws: an error of a configuration that the contract does not know.
   static func item(_ image: BatchImage, _ requested: RequestedResults) throws -> Item<Key> {
-    let source = ImageSource.file(image.path.string)
+    let source = ImageSource.file(image.path)
     let key = Key(image: image, version: FileSystem.version(of: image.path))
     let renditions = try requested.results.map {
       Rendition($0.id, preset: $0.preset, fields: try Fields($0.overrides))
@@ -79,7 +79,7 @@ struct RemoteImage: Sendable {
     do {
       let outcome = try outcome()
       let place = folder.appending(
-        "\(image.name)\(suffix).\(try LocalFormats.fileExtension(of: outcome.format))")
+        text: "\(image.name)\(suffix).\(try LocalFormats.fileExtension(of: outcome.format))")
       try output.destinations.claim(place, for: image.path)
       let file = try PartialFile(place)
       try file.write(outcome.data.bytes)

@@ -18,7 +18,7 @@ final class ResultFolders: Sendable {
         path.append(component)
         guard !prepared.contains(path) else { continue }
         do { try FileSystem.makeDirectory(path) } catch {
-          throw FileError(nil, path.string, "cannot be created", "\(error)")
+          throw FileError(nil, path.text, "cannot be created", "\(error)")
         }
         PartialFile.removeLeftovers(in: path)
         prepared.insert(path)

@@ -13,7 +13,7 @@ enum FileSystem {
   /// Makes the directory that an option names, with all above it, unless it is there.
   /// - Throws: `FileError`.
   static func makeDirectory(_ path: FilePath, option: String) throws(FileError) {
-    do { try makeDirectories(path) } catch { throw FileError(option, path.string, "cannot be created", "\(error)") }
+    do { try makeDirectories(path) } catch { throw FileError(option, path.text, "cannot be created", "\(error)") }
   }
 
   private static func makeDirectories(_ path: FilePath) throws {
@@ -27,7 +27,22 @@ enum FileSystem {
     }
   }
 
-  /// Whether something is there, a link that leads nowhere apart.
+  /// The names in a directory as text of paths, sorted.
+  static func names(in directory: FilePath) throws(Errno) -> [String] {
+    guard let stream = directory.withPlatformString({ opendir($0) }) else { throw Errno(rawValue: errno) }
+    defer { closedir(stream) }
+    var names: [String] = []
+    while true {
+      errno = 0
+      guard let entry = readdir(stream) else { break }
+      let name = UnsafeRawPointer(entry) + (MemoryLayout<dirent>.offset(of: \.d_name) ?? 0)
+      names.append(PathText.text(of: name.assumingMemoryBound(to: CChar.self)))
+    }
+    if errno != 0 { throw Errno(rawValue: errno) }
+    return names.filter { $0 != "." && $0 != ".." }.sorted()
+  }
+
+  /// Whether something is there, except a link that leads nowhere.
   static func isThere(_ path: FilePath) -> Bool { path.withPlatformString { access($0, F_OK) } == 0 }
 
   /// The kind of file that a path leads to, links followed.

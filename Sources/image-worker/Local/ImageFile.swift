@@ -18,7 +18,7 @@ struct ImageFile: Sendable {
 
   /// - `argument`: a path, or `-` for standard input, of which one plan and then results can be requested.
   init(argument: String) {
-    path = FilePath(argument)
+    path = FilePath(text: argument)
     input = argument == StandardInput.name ? StandardInput() : nil
   }
 

@@ -22,7 +22,7 @@ struct LocalImage: Sendable {
 
   let file: ImageFile
   let place: ResultPlace
-  /// The results' name in a directory, without suffix and extension.
+  /// The results' name in a directory as text of a path, without suffix and extension.
   let name: String
   let requested: RequestedResults
   let destinations: Destinations
@@ -70,7 +70,7 @@ struct LocalImage: Sendable {
     let path: FilePath
     switch place {
     case .directory(let directory):
-      let paths = plan.fileExtensions.map { directory.appending("\(name)\(suffix).\($0)") }
+      let paths = plan.fileExtensions.map { directory.appending(text: "\(name)\(suffix).\($0)") }
       // Without the format, any file that the result could be counts as this one.
       path = skipsExisting ? paths.first(where: FileSystem.isThere) ?? paths[0] : paths[0]
     case .file(let file, _): path = file

@@ -1,4 +1,3 @@
-internal import FoundationEssentials
 internal import LibC
 internal import Synchronization
 internal import SystemPackage
@@ -21,19 +20,19 @@ final class PartialFile: Sendable {
       file = try FileDescriptor.open(
         temporary, .writeOnly, options: [.create, .exclusiveCreate, .noFollow, .closeOnExec],
         permissions: [.ownerReadWrite, .groupRead, .otherRead])
-    } catch { throw FileError(nil, path.string, "cannot be written", "\(error)") }
+    } catch { throw FileError(nil, path.text, "cannot be written", "\(error)") }
   }
 
   /// Removes the files of processes that were killed before theirs were complete.
   ///
   /// Call it before this process writes to the directory.
   static func removeLeftovers(in directory: FilePath) {
-    for name in (try? FileManager.default.contentsOfDirectory(atPath: directory.string)) ?? [] {
+    for name in (try? FileSystem.names(in: directory)) ?? [] {
       let parts = name.split(separator: ".")
       guard name.hasPrefix(".image-worker."), parts.count == 4, parts[3] == "part", let process = pid_t(parts[1])
       else { continue }
       let isRunning = process != getpid() && (kill(process, 0) == 0 || errno == EPERM)
-      if !isRunning { _ = directory.appending(name).withPlatformString { unlink($0) } }
+      if !isRunning { _ = directory.appending(text: name).withPlatformString { unlink($0) } }
     }
   }
 
@@ -55,7 +54,7 @@ final class PartialFile: Sendable {
   }
 
   private func failure(_ error: any Error) -> FileError {
-    FileError(nil, path.string, "cannot be written", "\(error)")
+    FileError(nil, path.text, "cannot be written", "\(error)")
   }
 
   private func close() throws {

@@ -121,9 +121,9 @@ struct ResultLine: Sendable, Encodable {
   init(ignored image: BatchImage) { self.init(image, .ignored, output: nil) }
 
   init(_ image: BatchImage, _ status: Status, output: FilePath?) {
-    input = image.path.string
+    input = image.path.text
     self.status = status
-    self.output = output?.string
+    self.output = output?.text
   }
 
   private init(_ image: BatchImage, _ report: ProcessingReport, output: FilePath?) {

@@ -14,7 +14,7 @@ enum ResultPlace: Sendable {
   /// - `isSingle`: whether there is but one result.
   /// - Throws: `ValidationError` for a file that cannot be the result.
   init(_ out: String, isSingle: Bool) throws(ValidationError) {
-    let path = FilePath(out)
+    let path = FilePath(text: out)
     if out == StandardInput.name {
       self = .standardOutput
     } else if out.hasSuffix("/") || FileSystem.kind(of: path) == .directory || !LocalFormats.isResultName(path) {

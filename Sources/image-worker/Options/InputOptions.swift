@@ -38,13 +38,13 @@ struct InputOptions: ParsableArguments {
   func read(_ requests: inout BatchRequests) throws -> [BatchInput] {
     let listed = try list.map { try BatchInputs.entries(of: $0, endsWithNull: null) } ?? []
     if let problem = listed.lazy.compactMap(URLArgument.problem).first { throw ValidationError("--list: \(problem).") }
-    let named = try (inputs + listed).map { BatchInput(path: FilePath($0), output: try mirrored(FilePath($0))) }
+    let named = try (inputs + listed).map(FilePath.init(text:)).map { BatchInput(path: $0, output: try mirrored($0)) }
     guard let manifest else { return named }
     return try named
       + BatchManifest.rows(of: BatchInputs.bytes(of: manifest, option: "--manifest"), name: manifest).map { line, row in
         do {
           if let problem = URLArgument.problem(row.path) { throw ManifestProblem(problem) }
-          let path = FilePath(row.path)
+          let path = FilePath(text: row.path)
           return BatchInput(
             path: path, output: try row.place ?? mirrored(path), requested: try requests.requested(of: row), row: row)
         } catch { throw ManifestError(file: manifest, line: line, message: Self.message(of: error)) }
@@ -55,7 +55,7 @@ struct InputOptions: ParsableArguments {
   private func mirrored(_ path: FilePath) throws -> FilePath? {
     guard let root, FileSystem.kind(of: path) != .directory else { return nil }
     var place = FileSystem.canonical(path)
-    guard place.removePrefix(FileSystem.canonical(FilePath(root))) else {
+    guard place.removePrefix(FileSystem.canonical(FilePath(text: root))) else {
       throw ValidationError("\(path) is not below --root \(root).")
     }
     place.extension = nil

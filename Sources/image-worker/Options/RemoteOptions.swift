@@ -79,7 +79,7 @@ struct RemoteOptions: ParsableArguments {
   }
 
   private static func read(_ option: String, _ path: String) throws(FileError) -> [UInt8] {
-    do { return try FileSystem.read(FilePath(path), limit: 1 << 20) } catch {
+    do { return try FileSystem.read(FilePath(text: path), limit: 1 << 20) } catch {
       throw FileError(option, path, "cannot be read", "\(error)")
     }
   }

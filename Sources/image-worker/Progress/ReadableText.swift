@@ -2,9 +2,10 @@ internal import WorkerTelemetry
 
 /// Numbers and texts as people read them.
 enum ReadableText {
-  /// Lines without anything but their ends that a terminal would obey.
+  /// Lines without anything but their ends that a terminal would obey, and with all bytes of names.
   static func printable(_ lines: String) -> String {
-    lines.split(separator: "\n", omittingEmptySubsequences: false).map { String($0).singleLine }.joined(separator: "\n")
+    PathText.readable(lines).split(separator: "\n", omittingEmptySubsequences: false).map { String($0).singleLine }
+      .joined(separator: "\n")
   }
 
   /// A number with a fixed count of decimal digits, rounded; as Swift writes it if it has more than 18 digits.

@@ -67,7 +67,7 @@ final class RunReport: Sendable {
     if style.isQuiet { return }
     let summary = RunSummary(
       tally, elapsed: began.duration(to: .now), isInterrupted: isInterrupted, skippedLinkCount: linkCount)
-    try write(style.results == .json ? JSONText.line(["summary": summary]) : summary.text)
+    try write(style.results == .json ? JSONText.line(["summary": summary]) : ReadableText.printable(summary.text))
   }
 
   /// Reports links that were not followed with the summary.
@@ -104,7 +104,7 @@ final class RunReport: Sendable {
       switch (style.results, line.status) {
       case (.json, _): try write(JSONText.line(line))
       case (.lines, .failed): if !style.showsProgress { FileSystem.printError(line.text) }
-      case (.lines, .done), (.lines, .skipped), (.lines, .ignored): try write(line.text)
+      case (.lines, .done), (.lines, .skipped), (.lines, .ignored): try write(ReadableText.printable(line.text))
       case (.none, _): break
       }
     }
@@ -129,8 +129,9 @@ final class RunReport: Sendable {
   }
 
   /// At once, so that whoever follows the run sees it grow.
+  /// - `line`: JSON, or printable text.
   private func write(_ line: String) throws {
-    do { _ = try output.writeAll((ReadableText.printable(line) + "\n").utf8) } catch {
+    do { _ = try output.writeAll((line + "\n").utf8) } catch {
       let name = output == .standardOutput ? "standard output" : "standard error"
       throw FileError(nil, name, "cannot be written", "\(error)")
     }
