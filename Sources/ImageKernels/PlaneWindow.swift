@@ -40,10 +40,10 @@ package struct PlaneWindow {
   private static func span(
     _ start: Double, _ length: Double, _ scale: Double, _ count: Int
   ) -> (first: Int, count: Int, offset: Double) {
-    let first = min(Int((start * scale).rounded(.down)), count - 1)
-    // The small margin keeps sums of fractions from adding a sample where the end is a whole number.
+    // The small margin keeps sums of fractions from adding a sample where an edge is a whole number.
+    let first = min(Int((start * scale + 1e-6).rounded(.down)), count - 1)
     let end = min(max(Int(((start + length) * scale - 1e-6).rounded(.up)), first + 1), count)
-    return (first, end - first, start * scale - Double(first))
+    return (first, end - first, max(0, start * scale - Double(first)))
   }
 
   /// Whether all rows of the window have been consumed and the plane has more rows, which are not needed.

@@ -60,6 +60,21 @@ def test_fill(client, gravity, share):
     assert difference[3:-3, 3:-3].max() <= 1 and difference.mean() < 0.5
 
 
+@pytest.mark.parametrize("turn, undone", [
+    ({"flip_horizontal": True}, Image.Transpose.FLIP_LEFT_RIGHT), ({"flip_vertical": True}, Image.Transpose.FLIP_TOP_BOTTOM),
+    ({"rotation": 90}, Image.Transpose.ROTATE_90), ({"rotation": 180}, Image.Transpose.ROTATE_180),
+    ({"rotation": 270}, Image.Transpose.ROTATE_270)])
+@pytest.mark.parametrize("size", [(3, 7), (3, 25), (17, 3), (27, 3)])
+def test_fill_keeps_the_same_part_of_a_turned_image(client, turn, undone, size):
+    """Edges of the part are sums of fractions, whose rounding errors are of either sign."""
+    file = io.BytesIO()
+    IMAGE.transpose(undone).save(file, "PNG")
+    fields = {"max_width": size[0], "max_height": size[1], "resize_mode": "RESIZE_MODE_FILL", "gravity": "GRAVITY_SOUTH_EAST"}
+    result, expected = process(client, file.getvalue(), **turn, **fields), process(client, **fields)
+    assert result.size == size
+    assert np.abs(np.asarray(result, int) - np.asarray(expected, int)).max() <= 2
+
+
 def test_focus_point(client):
     fields = {"max_width": 40, "max_height": 40, "resize_mode": "RESIZE_MODE_FILL"}
     near_the_edge = process(client, focus_point={"x": 0.01, "y": 0.5}, gravity="GRAVITY_EAST", **fields)

@@ -18,6 +18,16 @@ struct PlaneWindowTests {
     #expect(window.isPassed)
   }
 
+  @Test("has no other samples if an edge is off by a rounding error", arguments: [-1e-14, 0, 1e-14])
+  func rounding(error: Double) throws {
+    let plane = try buffer(Self.plane)
+    var window = PlaneWindow(
+      PlaneLayout(width: 6, height: 6), x: error, y: 2 + error, width: 3 - 2 * error, height: 2, isWhole: false,
+      pixelByteCount: 1)
+    #expect(window.take(plane.rows(count: 6)).contents == [[20, 21, 22], [30, 31, 32]])
+    #expect(window.columnOffset >= 0 && window.rowOffset >= 0)
+  }
+
   @Test("of a chroma plane includes every touched sample, and reports the offset in the first one")
   func chroma() throws {
     let layout = PlaneLayout(width: 6, height: 6, horizontalScale: 0.5, verticalScale: 0.5)
