@@ -14,11 +14,11 @@ package struct PlaneMerger {
   private var finished: [Strip.Rows] = []
 
   /// Creates a merger and allocates its memory.
-  /// - `layout`: the layout of the strips; its first plane has the size of the image.
+  /// - `layout`: the layout of the strips.
   /// - `doubles`: whether planes of half the size are enlarged with the samples of libjpeg, and not to more exact ones.
   /// - Throws: `outOfMemory` if the budget is exhausted.
   package init(_ layout: PixelLayout, doubles: Bool, budget: ImageBudget) throws(CodecError) {
-    let image = layout.planes[0]
+    let image = layout.mergedPlane
     merger = try YCCMerger(width: image.width, budget: budget)
     var resizers: [PlaneResizer?] = []
     for plane in layout.planes {
@@ -32,8 +32,7 @@ package struct PlaneMerger {
       }
       resizers.append(
         try PlaneResizer(
-          horizontal: Self.axis(plane.width, scale: plane.horizontalScale, length: image.width),
-          vertical: Self.axis(plane.height, scale: plane.verticalScale, length: image.height), format: .gray8,
+          horizontal: Self.horizontal(plane, to: image), vertical: Self.vertical(plane, to: image), format: .gray8,
           budget: budget))
     }
     self.resizers = resizers
@@ -42,11 +41,12 @@ package struct PlaneMerger {
   /// Returns an upper bound of the bytes that a merger charges.
   /// - `layout`: the layout of the strips.
   package static func estimatedByteCount(_ layout: PixelLayout) -> Int {
-    let image = layout.planes[0]
-    return layout.planes.dropFirst().reduce(YCCMerger.estimatedByteCount(width: image.width)) { sum, plane in
+    let image = layout.mergedPlane
+    let isLumaWhole = layout.planes[0].width == image.width && layout.planes[0].height == image.height
+    let enlarged = layout.planes.dropFirst(isLumaWhole ? 1 : 0)
+    return enlarged.reduce(YCCMerger.estimatedByteCount(width: image.width)) { sum, plane in
       let resizing = PlaneResizer.byteCount(
-        horizontal: axis(plane.width, scale: plane.horizontalScale, length: image.width),
-        vertical: axis(plane.height, scale: plane.verticalScale, length: image.height), format: .gray8)
+        horizontal: horizontal(plane, to: image), vertical: vertical(plane, to: image), format: .gray8)
       return sum + max(resizing, PlaneResizer.byteCount(doubling: plane, to: image))
     }
   }
@@ -97,10 +97,31 @@ package struct PlaneMerger {
     return !isIdle
   }
 
+  private static func horizontal(_ plane: PlaneLayout, to image: PlaneLayout) -> AxisGeometry {
+    axis(plane.width, scale: plane.horizontalScale / image.horizontalScale, length: image.width)
+  }
+
+  private static func vertical(_ plane: PlaneLayout, to image: PlaneLayout) -> AxisGeometry {
+    axis(plane.height, scale: plane.verticalScale / image.verticalScale, length: image.height)
+  }
+
   private static func axis(_ sampleCount: Int, scale: Double, length: Int) -> AxisGeometry {
     AxisGeometry(
       sourceCount: sampleCount, sourceScale: scale, sourceLength: Double(length), destinationScale: 1,
       destinationLength: length, isReversed: false,
       enlargement: AxisGeometry.Enlargement(isChroma: true, width: sampleCount))
+  }
+}
+
+extension PixelLayout {
+  /// The layout of the rows to which the planes are merged: as large as the largest plane, which in some JPEGs is one of
+  /// chroma.
+  package var mergedPlane: PlaneLayout {
+    planes.dropFirst().reduce(planes[0]) { merged, plane in
+      PlaneLayout(
+        width: max(merged.width, plane.width), height: max(merged.height, plane.height),
+        horizontalScale: max(merged.horizontalScale, plane.horizontalScale),
+        verticalScale: max(merged.verticalScale, plane.verticalScale))
+    }
   }
 }

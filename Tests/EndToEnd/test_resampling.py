@@ -3,6 +3,7 @@
 Pillow 13 chooses the order of both; a request for one after the other does not depend on it.
 """
 
+import base64
 import io
 
 import numpy as np
@@ -12,6 +13,17 @@ from PIL import Image
 
 KERNELS = ["LANCZOS3", "BICUBIC", "BILINEAR", "BOX", "NEAREST"]
 SIZES = [(37, 29), (60, 40), (17, 80), (200, 133)]
+# 32x24 pixels Luma has half of the rows and columns of chroma: written by cjpeg of
+# libjpeg-turbo with -sample 1x1,2x2,2x2.
+SMALL_LUMA = base64.b64decode(
+    "/9j/4AAQSkZJRgABAQAAAQABAAD/2wBDAAUDBAQEAwUEBAQFBQUGBwwIBwcHBw8LCwkMEQ8SEhEPERETFhwXExQaFRERGCEYGh0dHx8fExciJC"
+    "IeJBweHx7/2wBDAQUFBQcGBw4ICA4eFBEUHh4eHh4eHh4eHh4eHh4eHh4eHh4eHh4eHh4eHh4eHh4eHh4eHh4eHh4eHh4eHh4eHh7/wAARCAAY"
+    "ACADAREAAiIBAyIB/8QAFgABAQEAAAAAAAAAAAAAAAAABwMG/8QAJRAAAAUEAQQDAQAAAAAAAAAAAQIEBREDBhITAAcUMUEVUoGR/8QAGgEBAA"
+    "IDAQAAAAAAAAAAAAAAAAQFAgMGB//EAC4RAAEBAwkIAgMAAAAAAAAAAAACARIxBAURFRYyUWGBBhMUI0FTotEhYkOCwv/aAAwDAQACEQMRAD8A"
+    "aOuV/vFig0C0pUKjvd2wFNM5ow1xjiYv3GfPrg1b5GJtJkxVVzKxydvZ03dIgv7Lzr2vJPsoD0zay0HJqX7PXMnb+sNehmulvV+5bpvhuY3BA1"
+    "UUyrbmajRqFqBjSOcIETiHkoevHK7fIxM0rSqBOn2quXV2b17Ki9rAqZN1OSsvOva8k+yBLprlUgd4hDr1NHyxsIwa3E7zZO0HOrr6u3M3rmkd"
+    "OpB25/B+38jC7srO76vlmlA4ap190nJVwmJjIBiYD+ByUatyjAA4Ev7UTr3fFPoAg32xbTcrIsb7eaUimnOFagipkOWQEBgwBISAiH7xuUYGaU"
+    "JTAAWonXu+KfRAl06SqXu8Qt52mj4YyMYMZgAf/9k=")
 
 
 def process(client, image: bytes, kernel: str, size: tuple[int, int], **fields) -> Image.Image:
@@ -60,6 +72,16 @@ def test_exact_results_of_jpeg_equal_those_of_pillow(client, progressive, subsam
     image = saved(image, format="JPEG", quality=92, subsampling=subsampling, progressive=progressive)
     result = process(client, image, kernel, (51, 37), exact_resize=True)
     assert np.array_equal(np.asarray(result.convert("RGB"), int), by_pillow(Image.open(io.BytesIO(image)), kernel, (51, 37)))
+
+
+@pytest.mark.parametrize("field", ["exact_resize", "resize_in_linear_light", "trim"])
+@pytest.mark.parametrize("size", [(32, 24), (19, 31)])
+def test_a_jpeg_with_less_luma_than_chroma_is_merged_at_its_size(client, size, field):
+    fields = {"trim": {"color": {}, "threshold": 1}} if field == "trim" else {field: True}
+    result = process(client, SMALL_LUMA, "BILINEAR", size, **fields)
+    expected = by_pillow(Image.open(io.BytesIO(SMALL_LUMA)), "BILINEAR", size)
+    difference = np.abs(np.asarray(result.convert("RGB"), int) - expected)
+    assert difference.mean() < (1e-9 if field == "exact_resize" else 6)
 
 
 @pytest.mark.parametrize("kernel", [*KERNELS, "LANCZOS2", "MITCHELL"])

@@ -107,14 +107,14 @@ struct ImageAnalysis: ~Copyable {
       }
     let budget = budget
     if layout.format == .ycc8 {
-      conversion = .planes(try PlaneMerger(layout.atFullSize, doubles: true, budget: budget))
+      conversion = .planes(try PlaneMerger(layout, doubles: true, budget: budget))
     } else if layout.format == format {
       conversion = Conversion.none
     } else {
       conversion = .packed(
         try PixelConverter(from: layout.format, to: format, width: layout.planes[0].width, budget: budget))
     }
-    let plane = layout.planes[0]
+    let plane = layout.mergedPlane
     if findsSaliency { saliency = SaliencyFinder(width: plane.width, height: plane.height, of: format) }
     if let faceModel {
       faces = try FaceFinder(width: plane.width, height: plane.height, of: format, model: faceModel, budget: budget)
@@ -171,19 +171,5 @@ struct ImageAnalysis: ~Copyable {
       }
     }
     return findings
-  }
-}
-
-extension PixelLayout {
-  /// The layout of an image that has the size of the first plane.
-  fileprivate var atFullSize: PixelLayout {
-    let first = planes[0]
-    return PixelLayout(
-      format: format,
-      planes: planes.map { plane in
-        PlaneLayout(
-          width: plane.width, height: plane.height, horizontalScale: plane.horizontalScale / first.horizontalScale,
-          verticalScale: plane.verticalScale / first.verticalScale)
-      })
   }
 }

@@ -40,7 +40,7 @@ struct ResizeStage: Stage {
   /// Returns the layout of the rows that are resampled.
   private func merged(_ layout: PixelLayout) -> PixelLayout {
     guard resampling(layout) != .stored, layout.format == .ycc8 else { return layout }
-    return PixelLayout(format: .rgb8, planes: [layout.planes[0]])
+    return PixelLayout(format: .rgb8, planes: [layout.mergedPlane])
   }
 
   /// Returns the format of the resampled rows.
