@@ -111,3 +111,16 @@ def test_smart_crops_keep_the_subject(client, left):
             client, file.getvalue(), max_width=50, max_height=50, resize_mode="RESIZE_MODE_FILL", gravity="GRAVITY_SMART")
         assert result.size == (50, 50)
         assert report.crop.x <= left + 22 and report.crop.x + report.crop.width >= left + 78
+
+
+@pytest.mark.parametrize("size", [(101, 100), (1000, 10)])
+def test_the_reported_crop_of_a_smart_one_is_in_the_image(client, size):
+    pixels = np.full((size[1], size[0], 3), 128, np.uint8)
+    pixels[:, -9:] = np.random.default_rng(1).integers(0, 256, (size[1], 9, 3))
+    file = io.BytesIO()
+    Image.fromarray(pixels).save(file, "PNG")
+    fields = {"resize_mode": "RESIZE_MODE_FILL", "gravity": "GRAVITY_SMART", "allow_upscale": True}
+    bounds = {"max_width": 199, "max_height": 200} if size == (101, 100) else {"max_width": 1, "max_height": 1000}
+    _, report = process(client, file.getvalue(), **fields, **bounds)
+    crop = {name: getattr(report.crop, name) for name in ("x", "y", "width", "height")}
+    assert process(client, file.getvalue(), crop=crop)[0].size == (crop["width"], crop["height"])

@@ -16,11 +16,15 @@ package struct PixelRect: Sendable, Hashable, Encodable {
     self.height = height
   }
 
-  /// Creates the rectangle of whole pixels that is the closest to a window.
+  /// Creates the rectangle of whole pixels that is the closest to a window: its edges are rounded, and no side is empty.
   init(_ window: Window) {
-    self.init(
-      x: Int(window.x.rounded()), y: Int(window.y.rounded()), width: Int(window.width.rounded()),
-      height: Int(window.height.rounded()))
+    func span(_ start: Double, _ length: Double) -> (first: Int, count: Int) {
+      let end = start + length
+      let first = min(Int(start.rounded()), Int(end.rounded(.up)) - 1)
+      return (first, max(Int(end.rounded()) - first, 1))
+    }
+    let (columns, rows) = (span(window.x, window.width), span(window.y, window.height))
+    self.init(x: columns.first, y: rows.first, width: columns.count, height: rows.count)
   }
 }
 
