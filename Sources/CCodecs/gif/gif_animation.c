@@ -1,8 +1,9 @@
 // Composition of GIF frames. Source: GIF89a, sections 20 and 23.
 //
-// Every frame is returned as the whole canvas. A row of the canvas is copied to the strip that is returned, and the
-// frame's row is drawn onto the copy. Only then the canvas itself is changed to what the next frame finds: drawn,
-// cleared, or left as it was. So there is one canvas, whatever the disposal.
+// Every frame is returned as the whole canvas. A frame that stays is drawn onto the canvas, whose rows are returned. Of
+// others, a row of the canvas is copied to the strip that is returned, and the frame's row is drawn onto the copy. Only
+// then the canvas itself is changed to what the next frame finds: cleared, or left as it was. So there is one canvas,
+// whatever the disposal.
 //
 // Of a frame, only one row of indices is buffered; of an interlaced one, all of its visible indices. What lies outside
 // the canvas is decoded, as the codes that follow depend on it, and dropped.
@@ -20,7 +21,7 @@ static size_t canvas_pixels(const gif_decoder *d) {
 
 uint64_t ccodecs_gif_animation_estimate(const gif_decoder *d) {
   const uint64_t interlaced = canvas_pixels(d);
-  return (uint64_t)canvas_pixels(d) * 4 + interlaced + most_columns + GIF_MAX_CODES +
+  return (uint64_t)canvas_pixels(d) * 4 + interlaced + most_columns + GIF_MAX_CODES + GIF_CHUNK_BYTES +
          (uint64_t)d->row_bytes * d->strip_rows + 8 * 64;
 }
 
@@ -64,7 +65,7 @@ static ccodecs_status begin_frame(gif_decoder *d) {
 ccodecs_status ccodecs_gif_start_animation(gif_decoder *d) {
   ccodecs_budget *budget = d->base.budget;
   d->canvas = ccodecs_allocate(budget, canvas_pixels(d) * 4);
-  d->indices = ccodecs_allocate(budget, most_columns + GIF_MAX_CODES);
+  d->indices = ccodecs_allocate(budget, most_columns + GIF_MAX_CODES + GIF_CHUNK_BYTES);
   d->strip = ccodecs_allocate(budget, d->row_bytes * d->strip_rows);
   if (d->canvas == NULL || d->indices == NULL || d->strip == NULL) {
     return CCODECS_NO_MEMORY;
@@ -73,35 +74,38 @@ ccodecs_status ccodecs_gif_start_animation(gif_decoder *d) {
   return begin_frame(d);
 }
 
-/// Draws a row of indices onto RGBA pixels, except transparent ones.
+/// Draws a row of indices onto RGBA pixels, except transparent ones. Does not branch for a pixel, as transparent ones
+/// are scattered.
 static void draw(const gif_decoder *d, const uint8_t *indices, uint32_t count, uint8_t *pixels) {
-  for (uint32_t i = 0; i < count; i++) {
-    if (indices[i] != d->transparent) {
-      memcpy(pixels + 4 * (size_t)i, d->palette[indices[i]], 4);
+  const uint64_t transparent = d->transparent < 0 ? 0 : 0x0101010101010101u * (uint8_t)d->transparent;
+  for (size_t i = 0; i < count; i++) {
+    uint64_t eight;
+    while (d->transparent >= 0 && i + sizeof eight <= count &&
+           (memcpy(&eight, indices + i, sizeof eight), eight == transparent)) {
+      i += sizeof eight;
+    }
+    if (i < count) {
+      const uint8_t *source = indices[i] == d->transparent ? pixels + 4 * i : d->palette[indices[i]];
+      memmove(pixels + 4 * i, source, 4);
     }
   }
 }
 
-/// Composes row `y` of the canvas in `row`, and prepares the canvas for the next frame. `indices` is NULL for a row
-/// without the frame.
+/// Composes row `y` of the canvas, in `row` unless the frame stays, and prepares the canvas for the next frame.
+/// `indices` is NULL for a row without the frame.
 static void compose_row(gif_decoder *d, uint32_t y, const uint8_t *indices, uint8_t *row) {
   uint8_t *canvas = d->canvas + (size_t)y * d->row_bytes;
-  memcpy(row, canvas, d->row_bytes);
-  const uint32_t count = visible_columns(d);
-  if (indices == NULL || count == 0) {
-    return;
-  }
+  const bool is_kept = d->disposal == GIF_DISPOSAL_KEEP;
+  const uint32_t count = indices == NULL ? 0 : visible_columns(d);
   const size_t offset = 4 * (size_t)d->left;
-  draw(d, indices, count, row + offset);
-  switch (d->disposal) {
-  case GIF_DISPOSAL_KEEP:
-    memcpy(canvas + offset, row + offset, 4 * (size_t)count);
-    break;
-  case GIF_DISPOSAL_CLEAR:
+  if (!is_kept) {
+    memcpy(row, canvas, d->row_bytes);
+  }
+  if (count > 0) {
+    draw(d, indices, count, (is_kept ? canvas : row) + offset);
+  }
+  if (count > 0 && d->disposal == GIF_DISPOSAL_CLEAR) {
     memset(canvas + offset, 0, 4 * (size_t)count);
-    break;
-  case GIF_DISPOSAL_RESTORE:
-    break;
   }
 }
 
@@ -157,9 +161,10 @@ static ccodecs_status compose_strip(gif_decoder *d, ccodecs_input *input, ccodec
       drop_row(d);
     }
   }
+  const uint8_t *canvas = d->canvas + (size_t)d->given * d->row_bytes;
+  rows->planes[0] = d->disposal == GIF_DISPOSAL_KEEP ? canvas : d->strip;
   d->composed = 0;
   d->given += count;
-  rows->planes[0] = d->strip;
   rows->row_strides[0] = d->row_bytes;
   rows->row_counts[0] = count;
   return CCODECS_ROWS_READY;

@@ -281,9 +281,12 @@ static ccodecs_status read_header(ccodecs_decoder *base, ccodecs_input *input) {
   return CCODECS_OK;
 }
 
-/// Returns the size of the index buffer. The last string of a strip may extend beyond the strip by up to its length.
+/// Returns the size of the index buffer. The last string of a strip may extend beyond the strip by up to its length,
+/// and is copied in whole chunks.
 static size_t index_capacity(const gif_decoder *d) {
-  return d->is_interlaced ? (size_t)d->width * d->height : (size_t)d->width * d->strip_rows + GIF_MAX_CODES;
+  const size_t count =
+      d->is_interlaced ? (size_t)d->width * d->height : (size_t)d->width * d->strip_rows + GIF_MAX_CODES;
+  return count + GIF_CHUNK_BYTES;
 }
 
 static ccodecs_status estimate(
@@ -312,54 +315,65 @@ static ccodecs_status start(ccodecs_decoder *base, const ccodecs_decode_options 
 
 // MARK: Codes
 
-/// Appends the string of `code`, truncated to the end of the frame.
-static void put_string(gif_decoder *d, uint32_t code) {
-  const gif_codes *c = &d->codes;
-  size_t length = c->lengths[code];
-  for (; length > d->index_left; length--) {
-    code = c->prefixes[code];
-  }
-  uint8_t *end = d->indices + d->index_count + length;
-  for (size_t i = 1; i <= length; i++) {
-    end[-(ptrdiff_t)i] = c->suffixes[code];
-    code = c->prefixes[code];
-  }
-  d->index_count += length;
-  d->index_left -= length;
-}
-
 static ccodecs_status ends_early(gif_decoder *d) {
   return ccodecs_decoder_fail(&d->base, CCODECS_TRUNCATED, "the GIF frame ends before its last row");
 }
 
-static ccodecs_status take_code(gif_decoder *d) {
-  uint32_t code;
-  switch (gif_codes_take(&d->codes, &code)) {
-  case GIF_CODE_STRING:
-    put_string(d, code);
-    return CCODECS_OK;
-  case GIF_CODE_CLEAR:
-    return CCODECS_OK;
-  case GIF_CODE_END:
-    return ends_early(d);
-  case GIF_CODE_BAD:
-    break;
+/// Adds bytes to the bits, which have room for one. Returns their number.
+static inline size_t take_bytes(gif_place *at, const uint8_t *bytes, size_t count) {
+  if (count < sizeof at->bits) {
+    at->bits |= (uint64_t)bytes[0] << at->bit_count;
+    at->bit_count += 8;
+    return 1;
   }
-  return corrupt(d, "a code is not in the dictionary");
+  const uint32_t added = (64 - at->bit_count) / 8;
+  const uint64_t unused = at->bit_count + 8 * added == 64 ? 0 : ~(uint64_t)0 << (at->bit_count + 8 * added);
+  at->bits |= ccodecs_le64(bytes) << at->bit_count & ~unused;
+  at->bit_count += 8 * added;
+  return added;
+}
+
+/// Decodes codes to indices until there are `wanted`, or the sub-block's bytes are consumed as far as they are in the
+/// window. Returns CCODECS_OK or the failure.
+static ccodecs_status take_codes(gif_decoder *d, ccodecs_input *input, size_t wanted) {
+  gif_place at = d->codes.place;
+  const size_t byte_count = d->block_left < input->count ? (size_t)d->block_left : input->count;
+  size_t taken = 0, count = d->index_count;
+  uint64_t left = d->index_left;
+  gif_code_kind kind = GIF_CODE_STRING;
+  while (count < wanted && kind <= GIF_CODE_CLEAR) {
+    if (at.bit_count < at.code_bits) {
+      if (taken == byte_count) {
+        break;
+      }
+      taken += take_bytes(&at, input->bytes + taken, byte_count - taken);
+      continue;
+    }
+    uint32_t code;
+    kind = gif_codes_take(&d->codes, &at, &code);
+    if (kind == GIF_CODE_STRING) {
+      const size_t copied = gif_codes_copy(&d->codes, code, left, d->indices + count);
+      count += copied;
+      left -= copied;
+    }
+  }
+  d->codes.place = at;
+  d->index_count = count;
+  d->index_left = left;
+  d->block_left -= taken;
+  ccodecs_input_advance(input, taken);
+  return kind <= GIF_CODE_CLEAR ? CCODECS_OK
+         : kind == GIF_CODE_END ? ends_early(d)
+                                : corrupt(d, "a code is not in the dictionary");
 }
 
 ccodecs_status ccodecs_gif_fill(gif_decoder *d, ccodecs_input *input, size_t wanted) {
-  gif_codes *c = &d->codes;
+  const gif_place *at = &d->codes.place;
   while (d->index_count < wanted) {
-    if (d->state == STATE_DATA && c->bit_count >= c->code_bits) {
-      CCODECS_TRY(take_code(d));
+    if (d->state == STATE_DATA && (at->bit_count >= at->code_bits || (d->block_left > 0 && input->count > 0))) {
+      CCODECS_TRY(take_codes(d, input, wanted));
     } else if (input->count == 0) {
       return CCODECS_NEEDS_INPUT;
-    } else if (d->state == STATE_DATA && d->block_left > 0) {
-      for (; c->bit_count <= 56 && d->block_left > 0 && input->count > 0; c->bit_count += 8, d->block_left--) {
-        c->bits |= (uint64_t)input->bytes[0] << c->bit_count;
-        ccodecs_input_advance(input, 1);
-      }
     } else {
       d->block_left = input->bytes[0];
       ccodecs_input_advance(input, 1);

@@ -80,6 +80,10 @@ static inline uint32_t ccodecs_le32(const uint8_t *p) {
   return (uint32_t)p[3] << 24 | (uint32_t)p[2] << 16 | (uint32_t)p[1] << 8 | p[0];
 }
 
+static inline uint64_t ccodecs_le64(const uint8_t *p) {
+  return (uint64_t)ccodecs_le32(p + 4) << 32 | ccodecs_le32(p);
+}
+
 static inline uint32_t ccodecs_le24(const uint8_t *p) {
   return (uint32_t)p[2] << 16 | (uint32_t)p[1] << 8 | p[0];
 }
