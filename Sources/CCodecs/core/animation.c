@@ -39,18 +39,37 @@ void ccodecs_canvases_write(ccodecs_canvases *canvases, const ccodecs_rows *rows
   }
 }
 
+/// Returns the number of equal bytes at the beginning of rows.
+static size_t count_equal(const uint8_t *a, const uint8_t *b, size_t count) {
+  size_t i = 0;
+  uint64_t of_a, of_b;
+  while (i + sizeof of_a <= count &&
+         (memcpy(&of_a, a + i, sizeof of_a), memcpy(&of_b, b + i, sizeof of_b), of_a == of_b)) {
+    i += sizeof of_a;
+  }
+  while (i < count && a[i] == b[i]) {
+    i++;
+  }
+  return i;
+}
+
+/// Returns the number of bytes before the equal ones at the end of rows.
+static size_t count_to_equal(const uint8_t *a, const uint8_t *b, size_t count) {
+  uint64_t of_a, of_b;
+  while (count >= sizeof of_a && (memcpy(&of_a, a + count - sizeof of_a, sizeof of_a),
+                                  memcpy(&of_b, b + count - sizeof of_b, sizeof of_b), of_a == of_b)) {
+    count -= sizeof of_a;
+  }
+  while (count > 0 && a[count - 1] == b[count - 1]) {
+    count--;
+  }
+  return count;
+}
+
 /// Widens the columns from *first to *end, which contain all differences of the rows above, to those of one row.
 static void widen(const uint8_t *a, const uint8_t *b, size_t row_bytes, size_t *first, size_t *end) {
-  size_t left = 0;
-  while (left < *first && a[left] == b[left]) {
-    left++;
-  }
-  *first = left;
-  size_t right = row_bytes;
-  while (right > *end && a[right - 1] == b[right - 1]) {
-    right--;
-  }
-  *end = right;
+  *first = count_equal(a, b, *first);
+  *end += count_to_equal(a + *end, b + *end, row_bytes - *end);
 }
 
 ccodecs_rectangle ccodecs_canvases_changes(const ccodecs_canvases *canvases, const ccodecs_encode_options *options) {
