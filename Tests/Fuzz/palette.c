@@ -4,6 +4,7 @@
 
 #include "palette/palette.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -111,7 +112,7 @@ static void run(const options *o, ccodecs_budget *budget, const uint8_t *pixels,
     if (ccodecs_palette_mapper_create(&palette, o->width, budget, &mapper) != CCODECS_OK) {
       continue;
     }
-    const double error = ccodecs_palette_mapper_error(mapper, histogram);
+    const double error = ccodecs_palette_mapper_error(mapper, histogram, INFINITY);
     check(error >= 0 && (!palette.is_exact || error == 0), "an exact palette has no error");
     for (uint32_t i = 0; i < o->frame_count; i++) {
       const uint8_t *frame_pixels = pixels + i * frame_bytes;

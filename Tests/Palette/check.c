@@ -10,6 +10,7 @@
 #include "palette/palette_private.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -121,6 +122,16 @@ static void check_nearest(palette_nearest *nearest) {
     points[i] = random_point(spread);
   }
   ccodecs_palette_nearest_set(nearest, points, count);
+  uint32_t gaps[256];
+  ccodecs_palette_nearest_gaps(nearest, gaps);
+  for (uint32_t i = 0; i < count; i++) {
+    uint32_t gap = UINT32_MAX >> 8;
+    for (uint32_t k = 0; k < count; k++) {
+      const uint32_t distance = palette_squared_distance(points[i], points[k]);
+      gap = k != i && distance < gap ? distance : gap;
+    }
+    expect(gaps[i] == gap, "the distance to the next color is found");
+  }
   for (int i = 0; i < 300; i++) {
     const palette_point point = random_point(below(2) == 0 ? spread : 8);
     uint32_t least = UINT32_MAX;
@@ -198,9 +209,11 @@ static void check_error(ccodecs_palette_histogram *histogram, const ccodecs_pale
     expect(false, "there is memory");
     return;
   }
-  const double before = ccodecs_palette_mapper_error(mapper, histogram);
+  const double before = ccodecs_palette_mapper_error(mapper, histogram, INFINITY);
   ccodecs_palette_mapper_set(mapper, palette);
-  const double error = ccodecs_palette_mapper_error(mapper, histogram);
+  const double error = ccodecs_palette_mapper_error(mapper, histogram, INFINITY);
+  const double limit = error * below(3) / 2, least = ccodecs_palette_mapper_error(mapper, histogram, limit);
+  expect(error > limit ? least >= limit && least <= error : least == error, "an error is measured up to a maximum");
   expect(error >= 0 && before >= 0 && (!palette->is_exact || error == 0), "an exact palette has no error");
   digest_bytes(&error, sizeof error);
   ccodecs_palette grown = other;
@@ -209,7 +222,7 @@ static void check_error(ccodecs_palette_histogram *histogram, const ccodecs_pale
   expect(status == CCODECS_OK || status == CCODECS_NO_MEMORY, "a palette can have more colors");
   expect(grown.count <= most && memcmp(grown.colors[0], other.colors[0], 4) == 0, "earlier colors stay");
   ccodecs_palette_mapper_set(mapper, &grown);
-  expect(ccodecs_palette_mapper_error(mapper, histogram) <= before, "more colors have no larger error");
+  expect(ccodecs_palette_mapper_error(mapper, histogram, INFINITY) <= before, "more colors have no larger error");
   digest_bytes(&grown, sizeof grown);
   ccodecs_palette_mapper_destroy(mapper);
 }
@@ -307,6 +320,51 @@ static void check_next_frame(image *m, const ccodecs_palette *palette) {
   free(kept);
 }
 
+/// Maps a frame of which some pixels change as ccodecs_palette_mapper_map does if the palette has all of its colors,
+/// and refuses the first row with another one.
+static void check_exact(const image *m) {
+  ccodecs_budget budget = {.limit = SIZE_MAX};
+  const size_t row_bytes = (size_t)m->width * m->channels;
+  ccodecs_palette palette;
+  ccodecs_palette_mapper *mapper;
+  uint8_t *before = malloc(row_bytes), *kept = calloc(m->width, 1), *expected = malloc(m->width);
+  if (!build(m, CCODECS_PALETTE_RESERVED, 256, &budget, &palette) ||
+      ccodecs_palette_mapper_create(&palette, m->width, &budget, &mapper) != CCODECS_OK) {
+    expect(false, "there is memory");
+    return;
+  }
+  for (uint32_t y = 0; y < m->height; y++) {
+    uint8_t *row = m->pixels + y * row_bytes, *indices = m->indices + (size_t)y * m->width;
+    const uint32_t changes = below(20);
+    for (size_t i = 0; i < row_bytes; i++) {
+      before[i] = row[i] ^ (below(20) < changes ? 1 : 0);
+    }
+    const ccodecs_palette_previous previous = {before, kept, 0}, *used = below(4) == 0 ? NULL : &previous;
+    const bool is_mapped = ccodecs_palette_mapper_map_exact(mapper, row, m->channels, m->width, used, indices);
+    expect(is_mapped == palette.is_exact, "a row is mapped if the palette has its colors");
+    ccodecs_palette_mapper_map(mapper, row, m->channels, m->width, used, expected);
+    expect(!is_mapped || memcmp(indices, expected, m->width) == 0, "exact colors are mapped as others are");
+    const size_t place = below(m->width) * (size_t)m->channels;
+    row[place] ^= 0x55;
+    uint8_t rgba[4];
+    palette_split_key(palette_represented(palette_read_pixel(row + place, m->channels), true), rgba);
+    bool has_color = rgba[3] == 0;
+    for (uint32_t i = 0; i < palette.count; i++) {
+      has_color = has_color || memcmp(palette.colors[i], rgba, 4) == 0;
+    }
+    const bool is_kept = used != NULL && memcmp(row + place, before + place, m->channels) == 0;
+    expect(
+        ccodecs_palette_mapper_map_exact(mapper, row, m->channels, m->width, used, expected) ==
+            (palette.is_exact && (has_color || is_kept)),
+        "a row with another color is refused");
+    row[place] ^= 0x55;
+  }
+  ccodecs_palette_mapper_destroy(mapper);
+  free(before);
+  free(kept);
+  free(expected);
+}
+
 /// Repeats everything with less memory than it needs.
 static void check_memory(const image *m, const ccodecs_palette *palette, ccodecs_palette_transparency transparency) {
   ccodecs_palette other;
@@ -348,6 +406,7 @@ static void check_image(void) {
   if (map(&m, &palette, &budget)) { // check_memory may have left half of the indices
     check_next_frame(&m, &palette);
   }
+  check_exact(&m);
   free_image(&m);
 }
 

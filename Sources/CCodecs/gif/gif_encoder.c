@@ -99,7 +99,7 @@ static ccodecs_status choose_global(gif_encoder *e) {
   ccodecs_status status = ccodecs_palette_build(e->histogram, most_colors(e), &e->global);
   status = status == CCODECS_OK ? use_palette(e, &e->global) : status;
   e->is_global = true;
-  e->global_error = status == CCODECS_OK ? ccodecs_palette_mapper_error(e->mapper, e->histogram) : 0;
+  e->global_error = status == CCODECS_OK ? ccodecs_palette_mapper_error(e->mapper, e->histogram, INFINITY) : 0;
   return status;
 }
 
@@ -112,20 +112,21 @@ static uint32_t bits_of(uint32_t count) {
   return bits;
 }
 
-/// Returns whether the global palette represents the counted colors, with a mean squared error, about as well as those
+/// Returns the mean squared error up to which the global palette represents the counted colors about as well as those
 /// of the first frame.
-static bool is_fine(const gif_encoder *e, double error) {
-  return error <= (e->global.is_exact ? 0 : fmax(fine_error, 2 * e->global_error));
+static double most_fine_error(const gif_encoder *e) {
+  return e->global.is_exact ? 0 : fmax(fine_error, 2 * e->global_error);
 }
 
-/// Returns whether the mean squared error of the global palette for the counted colors is not worth the bytes of
-/// another one.
-static bool is_worth_bytes(const gif_encoder *e, double error) {
+/// Returns the sum of squared errors of the global palette for the counted colors, whose number of pixels is returned,
+/// too, up to which they are not worth the bytes of another palette.
+static double most_worth_squares(const gif_encoder *e, double *pixel_count) {
   uint64_t pixels;
   const uint32_t colors = ccodecs_palette_color_count(e->histogram, &pixels) + 1; // one is transparent
   const bool is_exact = colors <= most_colors(e);
   const uint32_t table = 3u << bits_of(is_exact ? colors : most_colors(e));
-  return error * (double)pixels <= (is_exact ? error_of_exact_byte : error_of_byte) * table;
+  *pixel_count = (double)pixels;
+  return (is_exact ? error_of_exact_byte : error_of_byte) * table;
 }
 
 /// Adds colors to the global palette, if it is not written yet and has room.
@@ -149,15 +150,19 @@ static ccodecs_status settle_palette(
   }
   ccodecs_status status = e->is_global ? CCODECS_OK : use_palette(e, &e->global);
   e->is_global = true;
-  double error = ccodecs_palette_mapper_error(e->mapper, e->histogram);
+  double pixel_count;
+  const double squares = most_worth_squares(e, &pixel_count);
+  // A larger error need not be known. The last digits do not matter.
+  const double most = fmax(most_fine_error(e), squares / pixel_count) * (1 + 1e-9);
+  double error = ccodecs_palette_mapper_error(e->mapper, e->histogram, most);
   e->has_all_colors = e->global.is_exact && error == 0;
-  if (status != CCODECS_OK || is_fine(e, error)) {
+  if (status != CCODECS_OK || error <= most_fine_error(e)) {
     return status;
   }
   const uint32_t count = e->global.count;
   status = grow_global(e);
-  error = e->global.count > count ? ccodecs_palette_mapper_error(e->mapper, e->histogram) : error;
-  if (status != CCODECS_OK || is_worth_bytes(e, error)) {
+  error = e->global.count > count ? ccodecs_palette_mapper_error(e->mapper, e->histogram, most) : error;
+  if (status != CCODECS_OK || error * pixel_count <= squares) {
     return status;
   }
   ccodecs_palette own;

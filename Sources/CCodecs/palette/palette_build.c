@@ -51,7 +51,7 @@ _Static_assert(sizeof(builder) + PALETTE_BLOCK_BYTES <= CCODECS_PALETTE_BUILD_BY
 
 // MARK: Points
 
-static void fill_points(builder *b, const ccodecs_palette_histogram *h) {
+static void fill_points(builder *b, ccodecs_palette_histogram *h) {
   uint64_t total = 0;
   uint32_t shift = 0;
   for (uint32_t i = 0; i < h->bin_count; i++) {
@@ -61,11 +61,10 @@ static void fill_points(builder *b, const ccodecs_palette_histogram *h) {
     shift++;
   }
   b->count = h->bin_count;
+  ccodecs_palette_histogram_locate(h);
   for (uint32_t i = 0; i < b->count; i++) {
-    uint8_t rgba[4];
-    palette_bin_color(h, i, rgba);
     const uint64_t weight = h->bins[i].weight >> shift;
-    b->points[i] = (weighted_point){ccodecs_palette_space_point(&h->space, rgba), i, weight > 0 ? weight : 1};
+    b->points[i] = (weighted_point){h->points[i], i, weight > 0 ? weight : 1};
   }
 }
 

@@ -32,7 +32,7 @@ void ccodecs_palette_histogram_clear(ccodecs_palette_histogram *h) {
   } else {
     memset(h->slots, 0, sizeof h->slots);
   }
-  h->bin_count = 0;
+  h->bin_count = h->located = 0;
 }
 
 void ccodecs_palette_histogram_destroy(ccodecs_palette_histogram *h) {
@@ -94,6 +94,7 @@ static void drop_bit(ccodecs_palette_histogram *h) {
       h->sums[i][c] = h->bins[i].weight * (h->bins[i].key >> 8 * c & 0xff);
     }
   }
+  h->located = 0;
   do {
     h->dropped_bits++;
   } while (!merge_bins(h));
@@ -117,6 +118,15 @@ static void count_color(ccodecs_palette_histogram *h, uint32_t color, uint32_t w
   h->bins[bin].weight += weight;
   for (int c = 0; c < 4 && h->dropped_bits > 0; c++) {
     h->sums[bin][c] += (uint64_t)weight * (color >> 8 * c & 0xff);
+  }
+  h->located = h->dropped_bits > 0 ? 0 : h->located;
+}
+
+void ccodecs_palette_histogram_locate(ccodecs_palette_histogram *h) {
+  for (; h->located < h->bin_count; h->located++) {
+    uint8_t rgba[4];
+    palette_bin_color(h, h->located, rgba);
+    h->points[h->located] = ccodecs_palette_space_point(&h->space, rgba);
   }
 }
 

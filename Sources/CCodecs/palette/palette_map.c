@@ -26,27 +26,29 @@ _Static_assert(
 // MARK: Creation
 
 static uint32_t color_slot(uint32_t color) {
-  return (color ^ color >> 15) * 0x9e3779b1u >> 20;
+  return (color ^ color >> 15) * 0x9e3779b1u >> 21;
 }
+
+_Static_assert(PALETTE_TABLE_SLOTS == 1 << 11, "as color_slot computes");
 
 /// Returns the index of a color in an exact palette, or PALETTE_NOT_FIXED.
 static int16_t find_exact(const ccodecs_palette_mapper *m, uint32_t color) {
-  for (uint32_t slot = color_slot(color); m->table[slot] != 0; slot = (slot + 1) % PALETTE_TABLE_SLOTS) {
-    if (palette_key(m->palette.colors[m->table[slot] - 1]) == color) {
-      return (int16_t)(m->table[slot] - 1);
-    }
+  const palette_entry *entry = m->table + color_slot(color);
+  while (__builtin_expect(entry->color != color && entry->number != 0, false)) {
+    entry = entry + 1 < m->table + PALETTE_TABLE_SLOTS ? entry + 1 : m->table;
   }
-  return PALETTE_NOT_FIXED;
+  return (int16_t)((int)entry->number - 1);
 }
 
 static void fill_table(ccodecs_palette_mapper *m) {
   memset(m->table, 0, sizeof m->table);
   for (uint32_t i = 0; i < m->palette.count && m->palette.is_exact; i++) {
-    uint32_t slot = color_slot(palette_key(m->palette.colors[i]));
-    while (m->table[slot] != 0) {
+    const uint32_t color = palette_key(m->palette.colors[i]);
+    uint32_t slot = color_slot(color);
+    while (m->table[slot].number != 0) {
       slot = (slot + 1) % PALETTE_TABLE_SLOTS;
     }
-    m->table[slot] = (uint16_t)(i + 1);
+    m->table[slot] = (palette_entry){color, i + 1};
   }
 }
 
@@ -60,15 +62,12 @@ static void set_colors(ccodecs_palette_mapper *m) {
   }
   memset(m->radii, 0, sizeof m->radii);
   ccodecs_palette_nearest_set(&m->nearest, points, count);
+  uint32_t gaps[CCODECS_PALETTE_MAX_COLORS];
+  ccodecs_palette_nearest_gaps(&m->nearest, gaps);
   for (uint32_t i = 0; i < count; i++) {
-    uint32_t gap = UINT32_MAX >> 8;
-    for (uint32_t k = 0; k < count; k++) {
-      const uint32_t distance = palette_squared_distance(points[i], points[k]);
-      gap = i != k && distance < gap ? distance : gap;
-    }
-    m->radii[i] = gap / 4;
-    gap = gap * REPEAT_SHARE / 256;
-    m->repeats[i] = gap < MAX_REPEAT ? gap : MAX_REPEAT;
+    const uint32_t share = gaps[i] * REPEAT_SHARE / 256;
+    m->radii[i] = gaps[i] / 4;
+    m->repeats[i] = share < MAX_REPEAT ? share : MAX_REPEAT;
   }
 }
 
@@ -110,7 +109,7 @@ void ccodecs_palette_mapper_set(ccodecs_palette_mapper *m, const ccodecs_palette
 
 /// Adds the squared distances of the bins from `first` on, up to `end`, to the sum.
 static double add_squares(
-    ccodecs_palette_mapper *m, const ccodecs_palette_histogram *h, uint32_t first, uint32_t end, double squares) {
+    ccodecs_palette_mapper *m, ccodecs_palette_histogram *h, uint32_t first, uint32_t end, double squares) {
   palette_point points[ERROR_BATCH];
   uint64_t weights[ERROR_BATCH];
   uint32_t keys[ERROR_BATCH], count = 0;
@@ -118,9 +117,7 @@ static double add_squares(
     if (m->palette.is_exact && h->dropped_bits == 0 && find_exact(m, h->bins[i].key) != PALETTE_NOT_FIXED) {
       continue;
     }
-    uint8_t rgba[4];
-    palette_bin_color(h, i, rgba);
-    points[count] = ccodecs_palette_space_point(&m->space, rgba);
+    points[count] = h->points[i];
     weights[count++] = h->bins[i].weight;
   }
   ccodecs_palette_nearest_find(&m->nearest, points, count, keys);
@@ -130,13 +127,14 @@ static double add_squares(
   return squares;
 }
 
-double ccodecs_palette_mapper_error(ccodecs_palette_mapper *m, const ccodecs_palette_histogram *h) {
+double ccodecs_palette_mapper_error(ccodecs_palette_mapper *m, ccodecs_palette_histogram *h, double most) {
   double squares = 0, weight = 0;
-  for (uint32_t i = 0; i < h->bin_count; i += ERROR_BATCH) {
-    squares = add_squares(m, h, i, i + ERROR_BATCH < h->bin_count ? i + ERROR_BATCH : h->bin_count, squares);
-  }
   for (uint32_t i = 0; i < h->bin_count; i++) {
     weight += (double)h->bins[i].weight;
+  }
+  ccodecs_palette_histogram_locate(h);
+  for (uint32_t i = 0; i < h->bin_count && squares <= most * weight; i += ERROR_BATCH) {
+    squares = add_squares(m, h, i, i + ERROR_BATCH < h->bin_count ? i + ERROR_BATCH : h->bin_count, squares);
   }
   return weight > 0 ? squares / weight : 0;
 }
@@ -276,25 +274,45 @@ static void swap(palette_point **a, palette_point **b) {
   *b = moved;
 }
 
+/// As ccodecs_palette_mapper_map_exact, for an exact palette and a constant number of channels.
+static inline __attribute__((always_inline)) bool map_exact(
+    const ccodecs_palette_mapper *m, const uint8_t *pixels, uint32_t channels, uint32_t count,
+    const ccodecs_palette_previous *previous, uint8_t *indices) {
+  enum { MANY = 8 };
+  int missing = 0;
+  for (size_t first = 0; first < count && missing >= 0; first += MANY) {
+    const size_t end = first + MANY < count ? first + MANY : count;
+    const uint8_t *before = previous == NULL ? NULL : previous->pixels;
+    if (before != NULL && end == first + MANY &&
+        memcmp(pixels + first * channels, before + first * channels, MANY * channels) == 0) {
+      memmove(indices + first, previous->indices + first, MANY);
+      continue;
+    }
+    for (size_t x = first; x < end; x++) {
+      const uint32_t pixel = palette_read_pixel(pixels + x * channels, channels);
+      const uint32_t color = palette_represented(pixel, true);
+      int index = color == 0 ? m->palette.transparent : find_exact(m, color);
+      if (before != NULL) {
+        index = pixel == palette_read_pixel(before + x * channels, channels) ? previous->indices[x] : index;
+      }
+      indices[x] = (uint8_t)index;
+      missing |= index; // negative
+    }
+  }
+  return missing >= 0;
+}
+
 bool ccodecs_palette_mapper_map_exact(
     const ccodecs_palette_mapper *m, const uint8_t *pixels, uint32_t channels, uint32_t count,
     const ccodecs_palette_previous *previous, uint8_t *indices) {
   const bool is_mappable = m->palette.is_exact && m->palette.is_binary && m->palette.transparent >= 0 &&
                            (previous == NULL || previous->tolerance == 0);
-  const uint8_t *before = previous == NULL ? NULL : previous->pixels;
-  bool is_exact = is_mappable;
-  for (size_t x = 0; x < count && is_exact; x++) {
-    const uint32_t pixel = palette_read_pixel(pixels + x * channels, channels);
-    if (before != NULL && pixel == palette_read_pixel(before + x * channels, channels)) {
-      indices[x] = previous->indices[x];
-      continue;
-    }
-    const uint32_t color = palette_represented(pixel, true);
-    const int index = color == 0 ? m->palette.transparent : find_exact(m, color);
-    indices[x] = (uint8_t)index;
-    is_exact = index >= 0;
+  if (!is_mappable) {
+    return false;
   }
-  return is_exact;
+  return channels == 4   ? map_exact(m, pixels, 4, count, previous, indices)
+         : channels == 3 ? map_exact(m, pixels, 3, count, previous, indices)
+                         : map_exact(m, pixels, 1, count, previous, indices);
 }
 
 static void diffuse_row(ccodecs_palette_mapper *m, uint32_t count, uint8_t *indices) {

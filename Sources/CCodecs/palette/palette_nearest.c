@@ -57,6 +57,16 @@ static uint32_t list(const palette_nearest *nearest, const palette_bounds *bound
   return ccodecs_palette_nearest_list(nearest, bounds, kept);
 }
 
+void ccodecs_palette_nearest_gaps(const palette_nearest *nearest, uint32_t gaps[CCODECS_PALETTE_MAX_COLORS]) {
+#if defined(__x86_64__)
+  if (nearest->has_avx2) {
+    ccodecs_palette_nearest_gaps_avx2(nearest, gaps);
+    return;
+  }
+#endif
+  palette_find_gaps(nearest, gaps);
+}
+
 uint32_t ccodecs_palette_nearest_make(palette_nearest *nearest, uint32_t cell) {
   const uint32_t mask = (1 << PALETTE_CELL_BITS) - 1;
   const uint32_t places[PALETTE_AXES] = {

@@ -84,6 +84,11 @@ TARGET uint32_t ccodecs_palette_nearest_list_avx2(
   return palette_list_nearest(nearest, bounds, kept);
 }
 
+TARGET void ccodecs_palette_nearest_gaps_avx2(
+    const palette_nearest *nearest, uint32_t gaps[CCODECS_PALETTE_MAX_COLORS]) {
+  palette_find_gaps(nearest, gaps);
+}
+
 // MARK: Error diffusion
 
 /// Returns the differences of four pixels to neighbors; 0 for one that is absent.

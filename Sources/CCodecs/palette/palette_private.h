@@ -81,6 +81,30 @@ void ccodecs_palette_nearest_set(palette_nearest *nearest, const palette_point *
 /// Returns the list of the cell that contains the point.
 uint32_t ccodecs_palette_nearest_make(palette_nearest *nearest, uint32_t cell);
 
+/// Sets the squared distance of each color to the one next to it.
+void ccodecs_palette_nearest_gaps(const palette_nearest *nearest, uint32_t gaps[CCODECS_PALETTE_MAX_COLORS]);
+#if defined(__x86_64__)
+void ccodecs_palette_nearest_gaps_avx2(const palette_nearest *nearest, uint32_t gaps[CCODECS_PALETTE_MAX_COLORS]);
+#endif
+
+/// The implementation, as that of ccodecs_palette_nearest_list.
+static inline __attribute__((always_inline)) void palette_find_gaps(
+    const palette_nearest *nearest, uint32_t gaps[CCODECS_PALETTE_MAX_COLORS]) {
+  for (uint32_t i = 0; i < nearest->count; i++) {
+    uint32_t gap = UINT32_MAX >> 8;
+    for (uint32_t k = 0; k < nearest->count; k++) {
+      uint32_t sum = 0;
+      for (int axis = 0; axis < PALETTE_AXES; axis++) {
+        const int32_t difference = nearest->axes[axis][k] - nearest->axes[axis][i];
+        sum += (uint32_t)(difference * difference);
+      }
+      sum = k == i ? gap : sum;
+      gap = sum < gap ? sum : gap;
+    }
+    gaps[i] = gap;
+  }
+}
+
 /// The points of a cell, from the low ones to the high ones of each axis.
 typedef struct palette_bounds {
   int32_t low[PALETTE_AXES], high[PALETTE_AXES];
@@ -197,10 +221,15 @@ struct ccodecs_palette_histogram {
   bool has_transparent;  ///< A pixel was transparent; with binary transparency, these are not counted as a color.
   uint32_t dropped_bits; ///< Low bits of samples that are not distinguished.
   uint32_t bin_count;
+  uint32_t located;              ///< The number of bins whose points are known.
   uint16_t slots[PALETTE_SLOTS]; ///< Number of the bin plus 1, or 0.
   palette_bin bins[PALETTE_MAX_BINS];
-  uint64_t sums[PALETTE_MAX_BINS][4]; ///< Of the samples of bins' pixels, once bits are dropped.
+  uint64_t sums[PALETTE_MAX_BINS][4];     ///< Of the samples of bins' pixels, once bits are dropped.
+  palette_point points[PALETTE_MAX_BINS]; ///< Of bins: see ccodecs_palette_histogram_locate.
 };
+
+/// Sets the points of bins that are not known yet.
+void ccodecs_palette_histogram_locate(ccodecs_palette_histogram *h);
 
 /// Returns a color as one number, R in the lowest byte.
 static inline uint32_t palette_key(const uint8_t rgba[4]) {
@@ -247,7 +276,7 @@ static inline uint32_t palette_first_color(const ccodecs_palette *palette) {
 
 enum {
   PALETTE_MAX_ERROR = 511, // of an axis, so that sums of 16ths fit in 16 bits
-  PALETTE_TABLE_SLOTS = 4096,
+  PALETTE_TABLE_SLOTS = 2048,
   PALETTE_NOT_FIXED = -1,
   // 256ths of the error that are diffused where neighbors are equal, and where they differ by at least EDGE.
   PALETTE_SMOOTH_STRENGTH = 192,
@@ -257,6 +286,12 @@ enum {
 
 /// Stands for a pixel that takes no part in error diffusion.
 static const palette_point palette_absent = {{INT16_MIN, 0, 0, 0}};
+
+/// A color of an exact palette, by a hash of it.
+typedef struct palette_entry {
+  uint32_t color;
+  uint32_t number; ///< The index plus 1; 0 if there is no color.
+} palette_entry;
 
 struct ccodecs_palette_mapper {
   ccodecs_budget *budget;
@@ -270,7 +305,7 @@ struct ccodecs_palette_mapper {
   palette_point *points; ///< The row's pixels.
   palette_point *above;  ///< The previous row's pixels.
   int16_t *fixed;        ///< Indices of pixels that take no part in error diffusion; negative for others.
-  uint16_t table[PALETTE_TABLE_SLOTS];          ///< Of an exact palette: index plus 1 by color, or 0.
+  palette_entry table[PALETTE_TABLE_SLOTS];     ///< Of an exact palette.
   uint32_t repeats[CCODECS_PALETTE_MAX_COLORS]; ///< By how much the previous index may be worse, per best index.
   uint32_t radii[CCODECS_PALETTE_MAX_COLORS];   ///< Squared distances within which a color is the nearest.
   palette_space space;
