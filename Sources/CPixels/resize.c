@@ -26,7 +26,8 @@ struct cpixels_resizer {
   void *source_planes; ///< Two source rows, as planes or as floats; NULL if rows are used as they are.
   void *output_planes; ///< One destination row before its planes are joined; NULL if not needed.
   uint32_t pushed;     ///< The number of source rows consumed.
-  uint32_t given;      ///< The number of destination rows read.
+  uint32_t given;      ///< The number of destination rows read, or left out above them.
+  uint32_t end;        ///< The destination row before which reading ends.
 };
 
 /// Returns whether samples are resampled in fixed point; others are converted to floats.
@@ -154,6 +155,7 @@ cpixels_resizer *cpixels_resizer_init(
   cpixels_resizer *r = cpixels_arena_take(&arena, 1, sizeof *r);
   memset(r, 0, sizeof *r);
   r->options = *options;
+  r->end = options->vertical.destination_count;
   r->kernels = kernels_of(options->isa);
   place(&arena, r);
   double *scratch = take_scratch(&arena, r);
@@ -253,7 +255,7 @@ size_t cpixels_resizer_push(cpixels_resizer *r, const void *rows, size_t row_str
   const uint8_t *first = rows;
   size_t taken = 0;
   while (taken < row_count) {
-    if (r->given == r->vertical.destination_count || r->pushed == r->vertical.source_count) {
+    if (r->given == r->end || r->pushed == r->vertical.source_count) {
       return row_count;
     }
     const uint32_t pair = r->pushed / 2;
@@ -333,7 +335,7 @@ static bool read_row_float(cpixels_resizer *r, void *row) {
 size_t cpixels_resizer_read(cpixels_resizer *r, void *rows, size_t row_stride, size_t capacity) {
   uint8_t *destination = rows;
   size_t count = 0;
-  for (; count < capacity && r->given < r->vertical.destination_count; count++, destination += row_stride) {
+  for (; count < capacity && r->given < r->end; count++, destination += row_stride) {
     if (!(is_fixed(r) ? read_row_fixed(r, destination) : read_row_float(r, destination))) {
       break;
     }
@@ -345,4 +347,28 @@ size_t cpixels_resizer_read(cpixels_resizer *r, void *rows, size_t row_stride, s
 void cpixels_resizer_reset(cpixels_resizer *r) {
   r->pushed = 0;
   r->given = 0;
+  r->end = r->vertical.destination_count;
+}
+
+void cpixels_resizer_keep(cpixels_resizer *r, uint32_t *above, uint32_t *below) {
+  const cpixels_axis *axis = &r->vertical;
+  while (r->given < r->end && axis->first[r->given] + axis->window <= *above) {
+    r->given++;
+  }
+  while (r->end > r->given && axis->first[r->end - 1] >= axis->source_count - *below) {
+    r->end--;
+  }
+  *above = r->given;
+  *below = axis->destination_count - r->end;
+}
+
+size_t cpixels_resizer_skip(cpixels_resizer *r, size_t row_count) {
+  if (r->given == r->end) {
+    return row_count;
+  }
+  const uint32_t needed = r->vertical.first[r->given] / 2 * 2;
+  const uint32_t unneeded = needed > r->pushed ? needed - r->pushed : 0;
+  const size_t skipped = unneeded < row_count ? unneeded : row_count;
+  r->pushed += (uint32_t)skipped;
+  return skipped;
 }

@@ -52,6 +52,12 @@ package struct Encoder: ~Copyable {
     try check(ccodecs_encoder_write(handle, &rows))
   }
 
+  /// Repeats the next rows of the frame from the one before it.
+  /// - Throws: `misuse` for the first frame.
+  package mutating func repeatRows(_ count: Int) throws(CodecError) {
+    try check(ccodecs_encoder_repeat(handle, UInt32(count)))
+  }
+
   /// Appends an EXIF block after the last row if the format allows one there (PNG); otherwise does nothing.
   package mutating func append(exif: [UInt8]) throws(CodecError) {
     let status = exif.withUnsafeBufferPointer { ccodecs_encoder_append_exif(handle, $0.baseAddress, $0.count) }

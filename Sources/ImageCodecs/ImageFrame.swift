@@ -16,6 +16,10 @@ package struct ImageFrame: Sendable, Hashable {
   package var durationDivisor: Int
   /// How often the animation is played, as far as the file has specified it before this frame; 0 for ever.
   package var playCount: Int
+  /// The number of rows at the top of the canvas that equal those of the frame before, as far as the file shows it.
+  package var keptAbove: Int
+  /// The number of such rows at the bottom.
+  package var keptBelow: Int
 
   /// The duration in nanoseconds, rounded down.
   package var nanoseconds: UInt64 {
@@ -27,11 +31,13 @@ package struct ImageFrame: Sendable, Hashable {
     (width, height) = (Int(handle.width), Int(handle.height))
     (duration, durationDivisor) = (Int(handle.duration), Int(handle.duration_divisor))
     playCount = Int(handle.play_count)
+    (keptAbove, keptBelow) = (Int(handle.kept_above), Int(handle.kept_below))
   }
 
   var handle: ccodecs_frame {
     ccodecs_frame(
       left: UInt32(left), top: UInt32(top), width: UInt32(width), height: UInt32(height), duration: UInt32(duration),
-      duration_divisor: UInt32(durationDivisor), play_count: UInt32(playCount))
+      duration_divisor: UInt32(durationDivisor), play_count: UInt32(playCount),
+      kept_above: UInt32(keptAbove), kept_below: UInt32(keptBelow))
   }
 }

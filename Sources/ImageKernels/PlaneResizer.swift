@@ -122,6 +122,21 @@ package final class PlaneResizer {
     }
   }
 
+  /// Leaves out rows of the result that are those of the frame before, as the source's rows are at its top and bottom.
+  /// - Returns: The numbers of rows that are left out.
+  package func keep(above: Int, below: Int) -> (above: Int, below: Int) {
+    guard let handle = handle.fast else { return (0, 0) }
+    var (above, below) = (UInt32(above), UInt32(below))
+    cpixels_resizer_keep(handle, &above, &below)
+    return (Int(above), Int(below))
+  }
+
+  /// Consumes rows that no row of the result needs any more, and returns their number.
+  package func skip(_ rowCount: Int) -> Int {
+    guard let handle = handle.fast else { return 0 }
+    return cpixels_resizer_skip(handle, rowCount)
+  }
+
   /// Returns the next finished rows, at most `outputRowCount`; they are valid until the next read.
   package func read() -> Strip.Rows {
     let count =

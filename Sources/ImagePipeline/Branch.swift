@@ -12,6 +12,7 @@ final class Branch {
   private let budget: ImageBudget
   private let allowance: WorkAllowance
   private let facts = FactsCollector()
+  private let kept = KeptRows()
   private var isInFrame = false
   /// Whether the stages have not consumed all rows that the mask has made available.
   private var isMasking = false
@@ -40,7 +41,7 @@ final class Branch {
       decode.layout,
       StageContext(
         budget: budget, allowance: allowance, clock: clock, gauge: gauge, received: received,
-        conversions: decode.conversions, facts: facts, overlays: overlays))
+        conversions: decode.conversions, facts: facts, kept: kept, overlays: overlays))
   }
 
   /// Processes the next decoded rows of a frame and emits the output that they complete.
@@ -50,6 +51,7 @@ final class Branch {
     _ decoded: borrowing Strip, of frame: ImageFrame, output: (RawSpan) -> Void
   ) throws(PipelineError) {
     if !isInFrame {
+      if plan.repeatsRows { kept.decoded = (frame.keptAbove, frame.keptBelow) }
       try stages.beginFrame(frame, output: output)
       if stages.isPaused { return }
       isInFrame = true

@@ -14,6 +14,7 @@ struct AnimationPipelineTests {
   private static let configurations = [
     ProcessingConfiguration(),
     ProcessingConfiguration(maxWidth: 13, rotation: 90),
+    ProcessingConfiguration(maxWidth: 15),
     ProcessingConfiguration(maxWidth: 17, exactResize: true),
     ProcessingConfiguration(maxWidth: 17, resizeInLinearLight: true),
     ProcessingConfiguration(maxWidth: 60, maxHeight: 70, allowUpscale: true, pad: true, flipHorizontal: true),
@@ -49,6 +50,24 @@ struct AnimationPipelineTests {
       #expect(alone.allSatisfy { shown.contains($0) })
       #expect(shown.dropFirst().allSatisfy { alone.contains($0) || $0 == shown[0] })
       #expect(report.input.frameCount == 5 && report.input.playCount == 4 && report.messages == [])
+    }
+  }
+
+  @Test(
+    "a result whose frames have rows in common, which stages leave out, is that of all rows",
+    arguments: [OutputFormat.gif, .png, .webp])
+  func commonRows(format: OutputFormat) throws {
+    for seed in 1...12 as ClosedRange<UInt64> {
+      let gif = Self.animation(seed: seed, frameCount: 8)
+      let apng = try process(gif.bytes, ProcessingConfiguration(preferredFormat: .png, maxFrames: 0)).bytes
+      for bytes in [gif.bytes, apng] {
+        var configuration = ProcessingConfiguration(
+          maxWidth: (gif.width + 1) / 2, preferredFormat: format, maxFrames: 0)
+        let result = try process(bytes, configuration).bytes
+        // Where the image may be truncated, no rows are left out.
+        configuration.tolerateTruncation = true
+        #expect(try process(bytes, configuration).bytes == result, "\(seed)")
+      }
     }
   }
 

@@ -9,8 +9,14 @@ static const uint32_t key_distance = 100;
 /// The maximum number of compressed bytes without a spill directory.
 static const uint64_t most_unspilled = 32 << 20;
 
+/// Returns whether the encoder changes canvases: that of a lossy WebP, in which they show what was stored.
+static bool alters_canvases(const ccodecs_encode_options *options) {
+  return options->format == CCODECS_FORMAT_WEBP && !options->webp.is_lossless;
+}
+
 uint64_t ccodecs_canvases_estimate(const ccodecs_encode_options *options) {
-  return 2 * ((uint64_t)options->width * options->height * ccodecs_encoder_channels(options) + 128);
+  return (alters_canvases(options) ? 3 : 2) *
+         ((uint64_t)options->width * options->height * ccodecs_encoder_channels(options) + 128);
 }
 
 uint64_t ccodecs_animation_estimate(const ccodecs_encode_options *options) {
@@ -28,14 +34,20 @@ bool ccodecs_canvases_create(ccodecs_canvases *canvases, ccodecs_encoder *encode
   }
   canvases->current = ccodecs_allocate(encoder->budget, (size_t)byte_count);
   canvases->previous = ccodecs_allocate(encoder->budget, (size_t)byte_count);
-  return canvases->current != NULL && canvases->previous != NULL;
+  const bool is_altered = alters_canvases(options);
+  canvases->given = is_altered ? ccodecs_allocate(encoder->budget, (size_t)byte_count) : NULL;
+  return canvases->current != NULL && canvases->previous != NULL && (canvases->given != NULL || !is_altered);
 }
 
 void ccodecs_canvases_write(ccodecs_canvases *canvases, const ccodecs_rows *rows) {
+  const uint8_t *before = canvases->given != NULL ? canvases->given : canvases->previous;
   for (uint32_t i = 0; i < rows->row_counts[0]; i++, canvases->written++) {
-    memcpy(
-        canvases->current + canvases->written * canvases->row_bytes, rows->planes[0] + i * rows->row_strides[0],
-        canvases->row_bytes);
+    const size_t offset = canvases->written * canvases->row_bytes;
+    const uint8_t *row = rows->planes[0] == NULL ? before + offset : rows->planes[0] + i * rows->row_strides[0];
+    memcpy(canvases->current + offset, row, canvases->row_bytes);
+    if (canvases->given != NULL && rows->planes[0] != NULL) {
+      memcpy(canvases->given + offset, row, canvases->row_bytes);
+    }
   }
 }
 
@@ -112,6 +124,7 @@ void ccodecs_canvases_advance(ccodecs_canvases *canvases, bool is_key) {
 void ccodecs_canvases_destroy(ccodecs_canvases *canvases, ccodecs_budget *budget) {
   ccodecs_free(budget, canvases->current);
   ccodecs_free(budget, canvases->previous);
+  ccodecs_free(budget, canvases->given);
   *canvases = (ccodecs_canvases){0};
 }
 

@@ -21,6 +21,7 @@ typedef struct ccodecs_rectangle {
 typedef struct ccodecs_canvases {
   uint8_t *current;  ///< The frame that is written.
   uint8_t *previous; ///< The frame before it.
+  uint8_t *given;    ///< That frame as it was written, if `previous` may differ from it; else NULL.
   size_t pixel_bytes;
   size_t row_bytes;
   uint32_t written;   ///< Rows of `current`.
@@ -36,7 +37,7 @@ uint64_t ccodecs_animation_estimate(const ccodecs_encode_options *options);
 /// Allocates the canvases. Returns false if the budget is exhausted.
 bool ccodecs_canvases_create(ccodecs_canvases *canvases, ccodecs_encoder *encoder);
 
-/// Copies rows of the frame to the current canvas.
+/// Copies rows of the frame to the current canvas; without a plane, those of the frame before.
 void ccodecs_canvases_write(ccodecs_canvases *canvases, const ccodecs_rows *rows);
 
 /// Returns the smallest rectangle that contains every pixel in which the current frame differs from the previous one;

@@ -496,6 +496,17 @@ ccodecs_status ccodecs_decoder_start(
   return leave(decoder, status);
 }
 
+void ccodecs_decoder_note_rows(ccodecs_decoder *decoder, uint32_t top, uint32_t height, bool stays, bool is_first) {
+  const uint32_t all = decoder->header.height;
+  const uint32_t begin = top < all ? top : all, end = height < all - begin ? begin + height : all;
+  const uint32_t above = begin < decoder->disposed_top ? begin : decoder->disposed_top;
+  const uint32_t below = all - (end > decoder->disposed_bottom ? end : decoder->disposed_bottom);
+  decoder->kept_above = is_first ? 0 : above;
+  decoder->kept_below = is_first ? 0 : below < all - above ? below : all - above;
+  decoder->disposed_top = stays ? all : begin;
+  decoder->disposed_bottom = stays ? 0 : end;
+}
+
 const ccodecs_frame *ccodecs_decoder_frame(const ccodecs_decoder *decoder) {
   return &decoder->frame;
 }
@@ -600,6 +611,10 @@ ccodecs_status ccodecs_decoder_read_rows(ccodecs_decoder *decoder, ccodecs_input
   if (status == CCODECS_ROWS_READY) {
     const ccodecs_status proportion = check_rows_proportion(decoder);
     status = proportion == CCODECS_OK ? status : proportion;
+  }
+  if (status == CCODECS_ROWS_READY) {
+    decoder->frame.kept_above = decoder->kept_above;
+    decoder->frame.kept_below = decoder->kept_below;
   }
   if (status == CCODECS_FRAME_DONE) {
     decoder->done_frames++;

@@ -53,12 +53,14 @@ struct ccodecs_decoder {
   ccodecs_bytes copyright; ///< Like `artist`.
   bool tolerates_truncation;
   bool tolerates_damage;
-  uint64_t taken_bytes;     ///< Bytes of the file consumed so far.
-  uint64_t work_pixels;     ///< The cost of decoding in pixels if it exceeds the image's pixels; else 0.
-  bool is_whole;            ///< The window that completed the header also contained the end of the file.
-  size_t rest_bytes;        ///< Bytes that were left in that window.
-  ccodecs_frame frame;      ///< The frame of the returned rows.
-  bool must_buffer_input;   ///< As ccodecs_decoder_buffer_input asks.
+  uint64_t taken_bytes;                   ///< Bytes of the file consumed so far.
+  uint64_t work_pixels;                   ///< The cost of decoding in pixels if it exceeds the image's pixels; else 0.
+  bool is_whole;                          ///< The window that completed the header also contained the end of the file.
+  size_t rest_bytes;                      ///< Bytes that were left in that window.
+  ccodecs_frame frame;                    ///< The frame of the returned rows.
+  uint32_t kept_above, kept_below;        ///< Of that frame: see ccodecs_decoder_note_rows.
+  uint32_t disposed_top, disposed_bottom; ///< The rows of the canvas that change when the next frame begins.
+  bool must_buffer_input;                 ///< As ccodecs_decoder_buffer_input asks.
   uint32_t first_frame;     ///< Index of the first selected frame; resolved by select_frames if it counts from the end.
   uint32_t selected_frames; ///< Number of selected frames; 0 for all.
   uint32_t counted_frames;  ///< Frames begun, including those that are composed and not returned.
@@ -98,6 +100,11 @@ ccodecs_status ccodecs_decoder_check_limits(ccodecs_decoder *decoder);
 /// Counts a frame of an animation that is composed, and checks the limits of frames and their pixels. `pixels` are
 /// those of the frame; those of the canvas count if they are more. Returns CCODECS_OK or records the failure.
 ccodecs_status ccodecs_decoder_count_frame(ccodecs_decoder *decoder, uint64_t pixels);
+
+/// Notes which rows a frame of an animation changes, before its first row is returned: those that it has, and those
+/// that the frame before it, which was noted too, had and did not leave on the canvas. `is_first` for the first frame
+/// that is returned, of which nothing is known.
+void ccodecs_decoder_note_rows(ccodecs_decoder *decoder, uint32_t top, uint32_t height, bool stays, bool is_first);
 
 /// Returns whether all frames of an animation are selected.
 bool ccodecs_decoder_selects_all(const ccodecs_decoder *decoder);

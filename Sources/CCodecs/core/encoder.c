@@ -124,6 +124,17 @@ ccodecs_status ccodecs_encoder_write(ccodecs_encoder *encoder, const ccodecs_row
   return leave(encoder, encoder->methods->write(encoder, rows));
 }
 
+ccodecs_status ccodecs_encoder_repeat(ccodecs_encoder *encoder, uint32_t row_count) {
+  if (encoder->failure != CCODECS_OK) {
+    return encoder->failure;
+  }
+  if (!encoder->options.has_frames || encoder->frame_count < 2) {
+    return ccodecs_encoder_fail(encoder, CCODECS_MISUSE, "there is no frame whose rows can be repeated");
+  }
+  const ccodecs_rows rows = {.row_counts = {row_count}};
+  return ccodecs_encoder_write(encoder, &rows);
+}
+
 /// Returns whether every row of the frame was written, and there is a frame.
 static bool has_all_rows(const ccodecs_encoder *encoder) {
   bool has_all = encoder->frame_count > 0;

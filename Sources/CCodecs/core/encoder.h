@@ -9,6 +9,7 @@
 typedef struct ccodecs_encoder_methods {
   /// Begins a frame, which encoder.frame describes; NULL if a result has one frame, for which nothing needs to be done.
   ccodecs_status (*begin_frame)(ccodecs_encoder *encoder);
+  /// Without a plane, the rows are those of the frame before; only with options.has_frames.
   ccodecs_status (*write)(ccodecs_encoder *encoder, const ccodecs_rows *rows);
   /// Ends a frame, all of whose rows were written; NULL if nothing needs to be done.
   ccodecs_status (*end_frame)(ccodecs_encoder *encoder);

@@ -53,6 +53,8 @@ static ccodecs_status begin_frame(gif_decoder *d) {
   d->placed = 0;
   d->composed = 0;
   d->is_between = false;
+  const bool is_first = d->frame_index == d->base.first_frame;
+  ccodecs_decoder_note_rows(&d->base, d->top, d->height, d->disposal == GIF_DISPOSAL_KEEP, is_first);
   if (d->is_interlaced && d->interlaced == NULL) {
     d->interlaced = ccodecs_allocate(d->base.budget, canvas_pixels(d));
     if (d->interlaced == NULL) {

@@ -199,6 +199,9 @@ typedef struct ccodecs_frame {
   uint32_t duration_divisor;
   /// How often the animation is played, as far as the file has specified it before this frame; 0 for ever.
   uint32_t play_count;
+  /// The number of rows at the top and at the bottom of the canvas that equal those of the frame returned before, as
+  /// far as the file shows it without a look at pixels. Rows that are filled with gray instead are not meant.
+  uint32_t kept_above, kept_below;
 } ccodecs_frame;
 
 // MARK: Metadata
@@ -705,6 +708,10 @@ ccodecs_status ccodecs_encoder_begin_frame(ccodecs_encoder *encoder, const ccode
 /// Encodes the next rows of the frame, top to bottom. `rows` is borrowed for the call. Row counts may differ between
 /// planes.
 ccodecs_status ccodecs_encoder_write(ccodecs_encoder *encoder, const ccodecs_rows *rows);
+
+/// Writes the next rows of a frame: those that the frame before it has there. Returns CCODECS_MISUSE for the first
+/// frame, and unless the options allow several.
+ccodecs_status ccodecs_encoder_repeat(ccodecs_encoder *encoder, uint32_t row_count);
 
 /// Ends a frame. Returns CCODECS_MISUSE if rows are missing.
 ccodecs_status ccodecs_encoder_end_frame(ccodecs_encoder *encoder);

@@ -235,6 +235,8 @@ static ccodecs_status begin_frame(png_decoder *d) {
   d->image_width = d->frame.width;
   d->image_height = d->frame.height;
   ccodecs_png_rows_restart(d);
+  const bool stays = d->frame.disposal == DISPOSE_NONE;
+  ccodecs_decoder_note_rows(&d->base, d->frame.top, d->frame.height, stays, d->frame_index == d->base.first_frame);
   return ccodecs_decoder_count_frame(&d->base, (uint64_t)d->frame.width * d->frame.height);
 }
 

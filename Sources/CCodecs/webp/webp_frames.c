@@ -289,6 +289,7 @@ static ccodecs_status describe_frame(webp_decoder *d) {
   };
   d->is_cleared = (body[15] & FLAG_CLEARED) != 0;
   const ccodecs_frame *frame = &d->base.frame;
+  ccodecs_decoder_note_rows(&d->base, frame->top, frame->height, !d->is_cleared, d->frame_index == d->base.first_frame);
   const bool is_inside =
       frame->left + frame->width <= d->base.header.width && frame->top + frame->height <= d->base.header.height;
   return is_inside ? CCODECS_OK

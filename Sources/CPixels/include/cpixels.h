@@ -136,6 +136,18 @@ size_t cpixels_resizer_read(cpixels_resizer *resizer, void *rows, size_t row_str
 /// Prepares a resampler for the rows of another image of the same size.
 void cpixels_resizer_reset(cpixels_resizer *resizer);
 
+/// Leaves out destination rows of an image of which some source rows equal those of the image before: of the next rows,
+/// cpixels_resizer_read returns those alone that depend on others. Legal before the first row.
+///
+/// - `above`, `below`: In, the numbers of equal source rows at the top and at the bottom; out, those of destination
+/// rows
+///   that are left out.
+void cpixels_resizer_keep(cpixels_resizer *resizer, uint32_t *above, uint32_t *below);
+
+/// Consumes up to `row_count` source rows on which no destination row depends that is still to be read, and returns
+/// their number.
+size_t cpixels_resizer_skip(cpixels_resizer *resizer, size_t row_count);
+
 // MARK: Exact resampling
 
 /// A resampler whose 8-bit results equal those of Pillow (10 and later), sample by sample: horizontally into rounded

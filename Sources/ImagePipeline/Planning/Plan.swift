@@ -105,6 +105,12 @@ package struct Plan: Sendable, Hashable {
       $0.traits.output?.fileExtension ?? $0.rawValue
     }
   }
+  /// Whether rows that a frame has in common with the frame before it need not pass through the stages: each row of the
+  /// result depends on rows at its place alone, and the encoder has those of the frame before.
+  var repeatsRows: Bool {
+    frames.isAnimation && byteLimit == nil && !changesPixels && hidden.isEmpty && orientation == .up
+      && factsPlace == nil && !toleratesTruncation && !toleratesDamage
+  }
   /// Whether a library decodes or encodes on threads of its own.
   var usesLibraryThreads: Bool {
     [ImageFormat(rawValue: input.format), encoder.format].contains { $0?.traits.usesLibraryThreads ?? false }

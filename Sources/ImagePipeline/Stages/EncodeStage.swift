@@ -112,6 +112,7 @@ struct EncodeStage: ~Copyable {
   /// Ends the frame; the bytes that it completes are emitted with the next rows, or at the end.
   mutating func endFrame() throws(PipelineError) {
     guard let allowance = resources?.context.allowance else { return }
+    try repeatRows()
     try encoder?.endFrame(allowance)
     try frames?.store?.encoder.endFrame(allowance)
   }
@@ -119,6 +120,7 @@ struct EncodeStage: ~Copyable {
   /// Encodes rows and emits the bytes that they complete, a few rows at a time, so that little output accumulates.
   mutating func push(_ strip: borrowing Strip, _ output: (RawSpan) -> Void) throws(PipelineError) {
     if case .undecided = destination { try decideDestination() }
+    try repeatRows(isAbove: true)
     var waiting = (0..<strip.format.planeCount).map { strip.plane($0) }
     while waiting.contains(where: { $0.rowCount > 0 }) {
       // A few rows of an image can become any number of result rows.
@@ -133,6 +135,16 @@ struct EncodeStage: ~Copyable {
     }
     endSettledSearch()
     emitResult(output)
+  }
+
+  /// Repeats the rows of the frame before that earlier stages have left out: those above the first strip of the frame, or
+  /// all that are missing at its end.
+  private mutating func repeatRows(isAbove: Bool = false) throws(PipelineError) {
+    guard let kept = resources?.context.kept else { return }
+    let count = kept.leftOut.above + (isAbove ? 0 : kept.leftOut.below)
+    kept.leftOut = (0, isAbove ? kept.leftOut.below : 0)
+    guard count > 0 else { return }
+    do { try encoder?.repeatRows(count) } catch { throw PipelineError(error) }
   }
 
   /// Starts the search, unless the file is already known to be large enough for any result.

@@ -15,6 +15,7 @@ struct ResizeStage: Stage {
   private var premultiplier: Premultiplier?
   private var merger: PlaneMerger?
   private var gauge: OutputGauge?
+  private var kept: KeptRows?
   // Rows of the current strip: those that were not yet offered to the planes, and those that the planes are consuming.
   private var rest: [Strip.Rows] = []
   private var waiting: [Strip.Rows] = []
@@ -96,9 +97,14 @@ struct ResizeStage: Stage {
     }
     self.windows = windows
     self.format = format
-    gauge = context.gauge
+    (gauge, kept) = (context.gauge, context.kept)
     layout = Self.layout(axes, format)
     return true
+  }
+
+  mutating func beginFrame(next: NextStage) throws(PipelineError) {
+    guard let kept, premultiplier != nil, windows[0].isWhole else { return }
+    kept.leftOut = planes[0].keep(above: kept.decoded.above, below: kept.decoded.below)
   }
 
   /// Resamples the rows of a strip and emits the rows that they complete.
@@ -128,6 +134,7 @@ struct ResizeStage: Stage {
       waiting = [windows[0].take(rows)]
       return !rows.isEmpty
     } else if let premultiplier {
+      rest[0].dropFirst(planes[0].skip(rest[0].rowCount))
       if rest[0].isEmpty { return false }
       let portion = rest[0].prefix(premultiplier.rowCount)
       rest[0].dropFirst(portion.rowCount)

@@ -73,6 +73,16 @@ struct ImageEnd {
   let inputByteCount: UInt64
 }
 
+/// The rows at the top and at the bottom of a frame that are those of the frame before it.
+///
+/// The resizer leaves them out, and the encoder repeats them.
+final class KeptRows {
+  /// The numbers of such rows of the decoded frame; 0 unless the plan allows it.
+  var decoded = (above: 0, below: 0)
+  /// The numbers of rows of the result that are left out.
+  var leftOut = (above: 0, below: 0)
+}
+
 /// The objects that a rendition's stages share.
 struct StageContext {
   let budget: ImageBudget
@@ -86,6 +96,8 @@ struct StageContext {
   let conversions: [ConversionKey: ColorConversion]
   /// Receives the facts of the image.
   var facts = FactsCollector()
+  /// The rows that the frame has in common with the frame before it.
+  var kept = KeptRows()
   /// The pixels of each overlay of the plan.
   let overlays: [OverlayPixels]
 
