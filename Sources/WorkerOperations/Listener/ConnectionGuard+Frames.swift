@@ -28,8 +28,7 @@ extension ConnectionGuard {
     case .settings:
       noteHandshake()
       guard header.flags & FrameHeader.acknowledged != 0 else {
-        count(.settings)
-        return .forward
+        return header.length.isMultiple(of: FrameHeader.settingByteCount) && header.stream == 0 ? .handle : .forward
       }
       count(.controls)
       return judgeAcknowledgement(&reader, context)
@@ -104,15 +103,36 @@ extension ConnectionGuard {
       let dependency = bytes.getInteger(at: payload, as: UInt32.self).map { $0 & FrameHeader.lastStream }
       guard dependency == header.stream, !isOver else { return }
       // The HTTP/2 handler refuses it.
-      let start = payload - FrameHeader.byteCount
-      guard let frame = bytes.getSlice(at: start, length: FrameHeader.byteCount + header.length) else { return }
-      context.fireChannelRead(wrapInboundOut(frame))
+      forward(header, bytes, payload, context)
+    case .settings: if count(.settings) { forwardSettings(header, bytes, payload, context) }
     case .windowUpdate:
       // The call has ended, which the client may not know; an increment of 0 is an error anyway.
       let increment = bytes.getInteger(at: payload, as: UInt32.self).map { $0 & FrameHeader.lastStream }
       if increment == 0 { write { $0.writeReset(.protocolError, stream: header.stream) } }
-    case .data, .headers, .settings, .pushPromise, .goAway, nil: break
+    case .data, .headers, .pushPromise, .goAway, nil: break
     }
+  }
+
+  private func forward(_ header: FrameHeader, _ bytes: ByteBuffer, _ payload: Int, _ context: ChannelHandlerContext) {
+    let start = payload - FrameHeader.byteCount
+    guard let frame = bytes.getSlice(at: start, length: FrameHeader.byteCount + header.length) else { return }
+    context.fireChannelRead(wrapInboundOut(frame))
+  }
+
+  /// Forwards settings, with a table of headers that is no larger than the usual one.
+  ///
+  /// The HTTP/2 handler would keep as many headers of responses as the client allows, 4 GiB, and compare each header with
+  /// all of them. A sender may always use less (RFC 7541, section 4.2).
+  private func forwardSettings(
+    _ header: FrameHeader, _ bytes: ByteBuffer, _ payload: Int, _ context: ChannelHandlerContext
+  ) {
+    var bytes = bytes
+    for index in stride(from: payload, to: payload + header.length, by: FrameHeader.settingByteCount)
+    where bytes.getInteger(at: index, as: UInt16.self) == FrameHeader.headerTableSetting {
+      let byteCount = bytes.getInteger(at: index + 2, as: UInt32.self) ?? 0
+      bytes.setInteger(min(byteCount, FrameHeader.maxHeaderTableByteCount), at: index + 2)
+    }
+    forward(header, bytes, payload, context)
   }
 
   private func handlePing(_ header: FrameHeader, _ data: UInt64) {

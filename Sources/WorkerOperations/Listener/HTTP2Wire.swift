@@ -17,6 +17,11 @@ struct FrameHeader: Equatable {
     case data, headers, priority, reset, settings, pushPromise, ping, goAway, windowUpdate, continuation
   }
 
+  /// Size in bytes of one setting: its identifier and its value.
+  static let settingByteCount = 6
+  /// The identifier of the setting of the table of headers, and its initial value in bytes.
+  static let (headerTableSetting, maxHeaderTableByteCount): (UInt16, UInt32) = (1, 4096)
+
   static let acknowledged: UInt8 = 0x1
   static let endStream: UInt8 = 0x1
   static let endHeaders: UInt8 = 0x4

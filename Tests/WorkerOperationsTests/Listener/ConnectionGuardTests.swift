@@ -193,6 +193,22 @@ struct ConnectionGuardTests {
     }
   }
 
+  @Test("a client cannot enlarge the table of its responses' headers")
+  func headerTable() async throws {
+    try await serve { server in
+      let connection = try RawConnection(port: server.port)
+      // The client's decoder would not accept a table above its initial size of 4096 bytes.
+      for settings: [UInt8] in [[0, 1, 0, 0x10, 0, 0], [0, 5, 0, 0, 0x40, 0, 0, 1, 0xff, 0xff, 0xff, 0xff]] {
+        try connection.send(.settings, stream: 0, settings)
+        #expect(try connection.answer(try connection.open()).status == 0)
+      }
+      // A smaller one is respected.
+      try connection.send(.settings, stream: 0, [0, 1, 0, 0, 0, 0])
+      #expect(try connection.answer(try connection.open()).status == 0)
+      #expect(connection.goAways.isEmpty)
+    }
+  }
+
   @Test("compressed requests are read, within limits", arguments: ["gzip", "deflate"])
   func compression(name: String) async throws {
     var limits = ConnectionLimits(logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
