@@ -38,7 +38,8 @@ class Raw:
     def call(self, method: str) -> int:
         stream, self.next_stream = self.next_stream, self.next_stream + 2
         block = b"\x83\x86"  # POST, http
-        for name, value in ((b":path", (PATH + method).encode()), (b":authority", b"x"), (b"te", b"trailers"),
+        path = method if method.startswith("/") else PATH + method
+        for name, value in ((b":path", path.encode()), (b":authority", b"x"), (b"te", b"trailers"),
                             (b"content-type", b"application/grpc")):
             block += b"\0" + bytes([len(name)]) + name + bytes([len(value)]) + value
         self.windows[stream] = self.initial_window

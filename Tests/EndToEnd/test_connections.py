@@ -18,7 +18,7 @@ import pytest
 from conftest import SERVICE, Client, Worker, fixture_bytes, metric, scrape, wait_until
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
-from raw import RESET, Raw, message, process_request
+from raw import RESET, SETTINGS, WINDOW_UPDATE, Raw, message, process_request
 
 
 @pytest.fixture(scope="module")
@@ -129,6 +129,38 @@ def test_metadata_above_the_limit_costs_its_own_call_alone(client):
         assert caught.value.code() == grpc.StatusCode.RESOURCE_EXHAUSTED, (byte_count, caught.value)
     assert watch.is_active() and stub.Check(health_pb2.HealthCheckRequest()).status == 1
     watch.cancel()
+
+
+def test_cancelled_calls_do_not_count_while_nothing_can_be_written(worker):
+    request = reflection_pb2.ServerReflectionRequest(file_containing_symbol=SERVICE).SerializeToString()
+
+    async def run():
+        raw = await Raw(worker).open()
+        raw.writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 16)
+        raw.frame(SETTINGS, 0, 0, struct.pack(">HI", 4, 1 << 24))
+        raw.frame(WINDOW_UPDATE, 0, 0, struct.pack(">I", 1 << 30))
+        await asyncio.sleep(0.5)
+        # The answers have more bytes than the system buffers.
+        raw.task.cancel()
+        calls = [raw.call("/grpc.reflection.v1.ServerReflection/ServerReflectionInfo") for _ in range(90)]
+        for stream in calls:
+            await raw.send(stream, message(request))
+        await asyncio.sleep(2)
+        for stream in calls:
+            raw.frame(RESET, 0, stream, struct.pack(">I", 8))
+        others = [raw.call("ListPresets") for _ in range(90)]
+        for stream in others:
+            await raw.send(stream, message(b""), ends=True)
+        await asyncio.sleep(1)
+        raw.task = asyncio.create_task(raw.read())
+        for _ in range(600):
+            if raw.closed or raw.ends.issuperset(others):
+                break
+            await asyncio.sleep(0.1)
+        assert not raw.closed and raw.ends.issuperset(others)
+        raw.writer.close()
+
+    asyncio.run(run())
 
 
 def test_a_drain_cuts_no_accepted_call():

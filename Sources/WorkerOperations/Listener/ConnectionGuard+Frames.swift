@@ -97,7 +97,11 @@ extension ConnectionGuard {
         return
       }
       if isEarly { _ = allowances.earlyResets.take(now: .now()) }
-      request.clientReset(code: bytes.getInteger(at: payload, as: UInt32.self) ?? 0)
+      let isWritable = context.channel.isWritable
+      request.clientReset(code: bytes.getInteger(at: payload, as: UInt32.self) ?? 0, closesStream: isWritable)
+      // Until the connection can be written to, the HTTP/2 handler would keep the end of the stream from this side, and
+      // count the stream among those that are open.
+      if !isWritable, !isOver { forward(header, bytes, payload, context) }
     case .priority:
       count(.controls)
       let dependency = bytes.getInteger(at: payload, as: UInt32.self).map { $0 & FrameHeader.lastStream }

@@ -222,8 +222,8 @@ extension RequestGuard {
   /// Handles the client's cancellation of the call.
   ///
   /// RST_STREAM is not forwarded to the HTTP/2 handler, which counts such frames; instead, the stream is closed from
-  /// this end.
-  func clientReset(code: UInt32) {
+  /// this end, if `closesStream`.
+  func clientReset(code: UInt32, closesStream: Bool) {
     guard let context else { return }
     wasReset = true
     let before = phase
@@ -233,7 +233,7 @@ extension RequestGuard {
     if case .running = before {
       context.fireChannelRead(wrapInboundOut(.rstStream(HTTP2ErrorCode(networkCode: Int(code)))))
     }
-    context.close(promise: nil)
+    if closesStream { context.close(promise: nil) }
   }
 
   /// Ends calls to health watches and reflection, which otherwise run for as long as the client wants.
