@@ -265,6 +265,8 @@ struct Worker: Service {
     limits.maxSettings = settings.maxConnectionSettings
     limits.maxMetadataByteCount = settings.metadataByteCount
     limits.maxMessageByteCount = settings.limits.maxMessageByteCount
+    limits.imagePaths = ImageWorkerService.imagePaths
+    limits.maxOtherMessageByteCount = RequestLimit.maxOtherByteCount
     limits.maxFrameByteCount = settings.frameByteCount
     limits.messages = environment.memory
     limits.calls = CallAdmission(ImageWorkerService(environment: environment))

@@ -31,6 +31,10 @@ package struct ConnectionLimits: Sendable {
   package var maxMetadataByteCount = 16 << 10
   /// Maximum size of one message in bytes, after decompression.
   package var maxMessageByteCount = 64 << 20
+  /// The paths of the methods whose messages contain images, as in `/package.Service/Method`; `nil` for all.
+  package var imagePaths: Set<String>?
+  /// Maximum size in bytes of one message of any other method: it is read on an event loop.
+  package var maxOtherMessageByteCount = 256 << 10
   /// Maximum total size in bytes of the compressed messages of all open calls, after decompression.
   package var maxInflatedByteCount = 256 << 20
   /// Decides about calls before their messages are received.
@@ -66,8 +70,17 @@ package struct ConnectionLimits: Sendable {
     callLog = CallLog(metrics: NOOPMetricsHandler.instance, logger: logger)
   }
 
-  /// The maximum size in bytes of a message that is read; the service refuses too many bytes of an image with details.
-  var maxReadMessageByteCount: Int { maxMessageByteCount + (64 << 10) }
+  /// Returns the limit on each message of a method.
+  func messageLimit(path: String) -> MessageLimit {
+    // A path as long as the client likes is not hashed.
+    guard let imagePaths, path.utf8.count > 256 || !imagePaths.contains(path) else {
+      // The service refuses too many bytes of an image with details.
+      return MessageLimit(byteCount: maxMessageByteCount, readByteCount: maxMessageByteCount + (64 << 10))
+    }
+    let byteCount = min(maxOtherMessageByteCount, maxMessageByteCount)
+    return MessageLimit(
+      name: "request_bytes_besides_images", advice: "", byteCount: byteCount, readByteCount: byteCount)
+  }
 
   /// The maximum metadata size in bytes that is advertised to clients, which refuse to send more; a call above it ends
   /// the connection.
@@ -77,6 +90,24 @@ package struct ConnectionLimits: Sendable {
   var maxReadMetadataByteCount: Int {
     let framesByteCount = HeaderContinuation.maxForwardedCount * maxFrameByteCount
     return max(64 << 10, 4 * maxMetadataByteCount, min(1 << 20, framesByteCount))
+  }
+}
+
+/// The limit on the size of each message of a call.
+struct MessageLimit {
+  var name = "max_message_bytes"
+  /// What a client can do, after the reason.
+  var advice = "; send the image in chunks with BatchProcess"
+  /// The limit in bytes.
+  var byteCount: Int
+  /// The size in bytes up to which a message is read.
+  var readByteCount: Int
+
+  /// Returns the refusal of a message of `byteCount` bytes, as far as its size is known.
+  ///
+  /// - `measure`: how the message's size compares with `byteCount`, as in "at least ".
+  func refusal(_ byteCount: Int, measure: String = "") -> RequestRefusal {
+    .tooLarge(.init(name: name, limit: self.byteCount, value: byteCount), measure: measure, advice: advice)
   }
 }
 

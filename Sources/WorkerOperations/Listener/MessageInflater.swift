@@ -54,7 +54,7 @@ struct MessageInflater: ~Copyable {
 
   private static let pieceByteCount = 64 << 10
 
-  private let limit: Int
+  private let limit: MessageLimit
   private let allowance: InflationAllowance
   private let inflater: UnsafeMutableRawPointer
   private var state = State.prefix
@@ -67,10 +67,10 @@ struct MessageInflater: ~Copyable {
   ///
   /// - Parameters:
   ///   - format: The encoding of the call's messages.
-  ///   - limit: The maximum size in bytes of one message after decompression.
+  ///   - limit: The limit on each message after decompression.
   ///   - allowance: The shared limit that decompressed bytes are charged to.
   /// - Throws: `RequestRefusal` if there is no memory for it.
-  init(_ format: Format, limit: Int, allowance: InflationAllowance) throws(RequestRefusal) {
+  init(_ format: Format, limit: MessageLimit, allowance: InflationAllowance) throws(RequestRefusal) {
     guard let inflater = clibz_inflater_create(format == .gzip ? 31 : 15) else { throw Self.noRoom }
     self.inflater = inflater
     self.limit = limit
@@ -102,7 +102,7 @@ struct MessageInflater: ~Copyable {
       guard let flag = input.getInteger(at: input.readerIndex, as: UInt8.self),
         let length = input.getInteger(at: input.readerIndex + 1, as: UInt32.self)
       else { return false }
-      guard Int(length) <= limit else { throw tooLarge(Int(length)) }
+      guard length <= limit.byteCount else { throw limit.refusal(Int(length), measure: "at least ") }
       input.moveReaderIndex(forwardBy: MessageAssembler.prefixByteCount)
       if flag == 0 {
         write(length: Int(length), &output)
@@ -155,7 +155,9 @@ struct MessageInflater: ~Copyable {
       let produced = message.readableBytes - before
       guard allowance.take(produced) else { throw Self.noRoom }
       charged += produced
-      guard message.readableBytes <= limit else { throw tooLarge(message.readableBytes) }
+      guard message.readableBytes <= limit.byteCount else {
+        throw limit.refusal(message.readableBytes, measure: "at least ")
+      }
       switch status {
       case Z_STREAM_END: isEnded = true
       case Z_OK where produced == Self.pieceByteCount || part.readableBytes > 0: continue
@@ -184,10 +186,5 @@ struct MessageInflater: ~Copyable {
 
   private static var noRoom: RequestRefusal {
     .overloaded("there is no memory to decompress the message")
-  }
-
-  /// - `byteCount`: the size of the message as far as it is known.
-  private func tooLarge(_ byteCount: Int) -> RequestRefusal {
-    .tooLarge(.init(name: "max_message_bytes", limit: limit, value: byteCount), measure: "at least ")
   }
 }

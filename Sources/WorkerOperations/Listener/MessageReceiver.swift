@@ -45,6 +45,8 @@ final class MessageReceiver: ChannelDuplexHandler {
   var clientEnd = ClientEnd.none
   var expectation = Expectation.none
 
+  /// The limit on each message, once the method is known.
+  private var limit = MessageLimit(byteCount: 0, readByteCount: 0)
   private var framing = MessageFraming(isCompressed: false)
   private var inflater: MessageInflater?
   private(set) var assembler = MessageAssembler()
@@ -74,11 +76,11 @@ final class MessageReceiver: ChannelDuplexHandler {
 
   func handlerRemoved(context: ChannelHandlerContext) { self.context = nil }
 
-  /// Begins to receive messages with the call's compression.
-  func begin(_ compression: MessageInflater.Format?) throws(RequestRefusal) {
+  /// Begins to receive messages of a method with the call's compression.
+  func begin(path: String, _ compression: MessageInflater.Format?) throws(RequestRefusal) {
+    limit = connection.limits.messageLimit(path: path)
     guard let compression else { return }
-    inflater = try MessageInflater(
-      compression, limit: connection.limits.maxMessageByteCount, allowance: connection.inflation)
+    inflater = try MessageInflater(compression, limit: limit, allowance: connection.inflation)
     framing = MessageFraming(isCompressed: true)
   }
 
@@ -168,9 +170,7 @@ final class MessageReceiver: ChannelDuplexHandler {
   private func admit(_ byteCount: Int, _ context: ChannelHandlerContext) throws(RequestRefusal) -> Bool {
     let limits = connection.limits
     let length = byteCount - MessageAssembler.prefixByteCount
-    guard length <= limits.maxReadMessageByteCount else {
-      throw .tooLarge(.init(name: "max_message_bytes", limit: limits.maxMessageByteCount, value: length))
-    }
+    guard length <= limit.readByteCount else { throw limit.refusal(length) }
     let loopBound = NIOLoopBound(self, eventLoop: context.eventLoop)
     let loop = context.eventLoop
     let isContinuation = hasReceivedMessage

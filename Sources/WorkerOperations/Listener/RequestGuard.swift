@@ -144,7 +144,7 @@ final class RequestGuard: ChannelDuplexHandler, NIOScheduledCallbackHandler {
       try occupy()
       let request = try RequestHeaders(
         payload.headers, now: .now(), maxByteCount: connection.limits.maxMetadataByteCount)
-      try messages.begin(request.compression)
+      try messages.begin(path: path, request.compression)
       payload.headers = request.headers
       if let caller = connection.caller {
         try caller.authenticator.identify(&payload.headers, path: path, caller: caller)

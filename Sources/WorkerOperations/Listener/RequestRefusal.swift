@@ -40,12 +40,14 @@ struct RequestRefusal: Error, Equatable {
   /// Returns the refusal of a message that can never be read.
   ///
   /// - `measure`: how the message's size compares with `limit.value`, as in "at least ".
-  static func tooLarge(_ limit: Limit, measure: String = "") -> Self {
+  /// - `advice`: what the client can do.
+  static func tooLarge(
+    _ limit: Limit, measure: String = "", advice: String = "; send the image in chunks with BatchProcess"
+  ) -> Self {
     Self(
       code: .failedPrecondition,
       message:
-        "a message has \(measure)\(limit.value) bytes, above \(limit.name), which allows \(limit.limit) in one; "
-        + "send the image in chunks with BatchProcess",
+        "a message has \(measure)\(limit.value) bytes, above \(limit.name), which allows \(limit.limit) in one\(advice)",
       reason: "LIMIT_EXCEEDED", limit: limit)
   }
 

@@ -45,19 +45,23 @@ struct DescriptorIndex: Sendable {
     self.services = set.file.flatMap { file in file.service.map { Self.join(file.package, $0.name) } }.sorted()
   }
 
-  func file(named name: String) -> File? { files[name] }
+  /// Whether a client's text can be a name; others are not looked up, because hashing them takes long.
+  private static func canBeName(_ text: String) -> Bool { text.utf8.count <= 512 }
+
+  func file(named name: String) -> File? { Self.canBeName(name) ? files[name] : nil }
 
   /// Returns the file that declares `symbol`, a full name; a method may follow its service after a dot or a slash.
   func file(containing symbol: String) -> File? {
+    guard Self.canBeName(symbol) else { return nil }
     let name = symbol.drop { $0 == "." }.split(separator: "/", omittingEmptySubsequences: false).joined(separator: ".")
     return fileOfSymbol[name].flatMap { files[$0] }
   }
 
   func file(extending type: String, number: Int32) -> File? {
-    fileOfExtension[type]?[number].flatMap { files[$0] }
+    Self.canBeName(type) ? fileOfExtension[type]?[number].flatMap { files[$0] } : nil
   }
 
-  func hasMessage(_ name: String) -> Bool { messages.contains(name) }
+  func hasMessage(_ name: String) -> Bool { Self.canBeName(name) && messages.contains(name) }
 
   /// Returns the numbers of a message's extensions, sorted.
   func extensionNumbers(of type: String) -> [Int32] { fileOfExtension[type]?.keys.sorted() ?? [] }

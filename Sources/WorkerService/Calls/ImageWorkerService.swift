@@ -99,12 +99,22 @@ package struct ImageWorkerService: Imageworker_V1_ImageWorkerService.SimpleServi
 }
 
 extension ImageWorkerService {
-  /// The paths of the methods that receive whole images in one message.
-  private static let imagePaths = Set(
-    [
-      Imageworker_V1_ImageWorkerService.Method.ProcessImage.descriptor,
-      Inference_GRPCInferenceService.Method.ModelInfer.descriptor,
-    ].map { "/\($0.fullyQualifiedMethod)" })
+  /// The paths of the methods that receive whole images in one message, and process them.
+  private static let wholeImagePaths = paths([
+    Imageworker_V1_ImageWorkerService.Method.ProcessImage.descriptor,
+    Inference_GRPCInferenceService.Method.ModelInfer.descriptor,
+  ])
+
+  /// The paths of the methods whose messages contain images.
+  package static let imagePaths = wholeImagePaths.union(
+    paths([
+      Imageworker_V1_ImageWorkerService.Method.BatchProcess.descriptor,
+      Imageworker_V1_ImageWorkerService.Method.InspectImage.descriptor,
+    ]))
+
+  private static func paths(_ methods: [MethodDescriptor]) -> Set<String> {
+    Set(methods.map { "/\($0.fullyQualifiedMethod)" })
+  }
 
   /// Decides about a call before its message is received.
   ///
@@ -116,7 +126,7 @@ extension ImageWorkerService {
   package func expect(
     _ path: String, of caller: ImageCaller, connection: UInt64
   ) -> Result<Claim?, PipelineError> {
-    guard Self.imagePaths.contains(path) else { return .success(nil) }
+    guard Self.wholeImagePaths.contains(path) else { return .success(nil) }
     do throws(PipelineError) {
       let upload = try environment.memory.expectUpload(of: connection, deadline: caller.deadline)
       let image = try environment.threadQueue.expect(caller)

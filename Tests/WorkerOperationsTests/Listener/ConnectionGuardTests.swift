@@ -209,6 +209,28 @@ struct ConnectionGuardTests {
     }
   }
 
+  @Test("messages of methods without images have a limit of their own")
+  func otherMessages() async throws {
+    var limits = ConnectionLimits(logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
+    limits.maxOtherMessageByteCount = 1000
+    let field: [UInt8] = [0x7a, 0x80, 0x10] + [UInt8](repeating: 1, count: 2048)
+    for (paths, status) in [(Set<String>(), 9), (["/grpc.health.v1.Health/Check"], 0), (nil, 0)] {
+      limits.imagePaths = paths
+      try await serve(limits) { server in
+        let connection = try RawConnection(port: server.port)
+        let answer = try connection.answer(try connection.open(message: [0, 0, 0, 8, 3] + field))
+        #expect(answer.status == status)
+        let compressed = RawConnection.okRequest + [("grpc-encoding", "gzip")]
+        #expect(
+          try connection.answer(try connection.open(compressed, message: try compress(field, .gzip))).status == status)
+        guard status != 0 else { return }
+        #expect(
+          answer.headers["grpc-message"]
+            == "a message has 2051 bytes, above request_bytes_besides_images, which allows 1000 in one")
+      }
+    }
+  }
+
   @Test("compressed requests are read, within limits", arguments: ["gzip", "deflate"])
   func compression(name: String) async throws {
     var limits = ConnectionLimits(logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })

@@ -11,6 +11,7 @@ struct MessageInflaterTests {
     _ bytes: [UInt8], _ format: MessageInflater.Format, part: Int, limit: Int = 1 << 20,
     allowance: InflationAllowance = InflationAllowance(1 << 24)
   ) throws(RequestRefusal) -> [UInt8] {
+    let limit = MessageLimit(byteCount: limit, readByteCount: limit)
     var inflater = try MessageInflater(format, limit: limit, allowance: allowance)
     var output: [UInt8] = []
     var rest = bytes[...]

@@ -152,6 +152,18 @@ struct DescriptorIndexTests {
     #expect(index.file(containing: "google.rpc.\(message)")?.name == "google/rpc/error_details.proto")
   }
 
+  @Test("does not look up what is too long for a name")
+  func longNames() throws {
+    let index = try index()
+    // Hashing a letter with this many accents would take seconds.
+    let text = "e" + String(repeating: "\u{301}", count: 4 << 20)
+    let took = ContinuousClock().measure {
+      #expect(index.file(named: text) == nil && index.file(containing: text) == nil && !index.hasMessage(text))
+      #expect(index.file(extending: text, number: 1) == nil)
+    }
+    #expect(took < .seconds(1))
+  }
+
   @Test("contains every served file with all its imports")
   func embedded() throws {
     let index = try DescriptorIndex()
