@@ -1,9 +1,12 @@
 """Tests of metrics as Prometheus scrapes them and a collector receives them, and of the dashboard that uses them."""
 
+import contextlib
 import json
+import os
 import queue
 import re
 import shutil
+import socket
 import subprocess
 import time
 import urllib.error
@@ -182,6 +185,35 @@ def test_openmetrics_have_exemplars_that_lead_to_the_traces_of_calls(used):
         traces = {exemplar.labels["trace_id"] for exemplar in found}
         assert found and wait_until(lambda: traces <= {span.trace_id.hex() for span in collector.spans()}), name
         assert all(abs(float(exemplar.timestamp) - time.time()) < 3600 for exemplar in found)
+
+
+def test_requests_whose_answers_nobody_reads_wait():
+    worker = Worker("--metrics-port", "0")
+    scraped = Scraped(worker)
+    with socket.create_connection(("127.0.0.1", int(scraped.url.rsplit(":", 1)[1])), timeout=5) as flood:
+        with contextlib.suppress(TimeoutError):
+            flood.sendall(b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n" * 10_000)
+        began = time.monotonic()
+        # Connections go to one event loop after the other, and one that answered them all would be busy.
+        for _ in range(2 * os.cpu_count()):
+            assert scraped.text()
+        assert time.monotonic() - began < 5
+    assert worker.stop() == 0
+
+
+def test_connections_that_send_nothing_give_way_to_probes():
+    worker = Worker("--metrics-port", "0")
+    scraped = Scraped(worker)
+    address = ("127.0.0.1", int(scraped.url.rsplit(":", 1)[1]))
+    silent = [socket.create_connection(address) for _ in range(40)]
+    for connection in silent:
+        connection.sendall(b"GET /health HTTP/1.1\r\nX: ")
+    for _ in range(3):
+        with urllib.request.urlopen(f"{scraped.url}/health", timeout=60) as response:
+            assert response.read() == b"SERVING\n"
+    for connection in silent:
+        connection.close()
+    assert worker.stop() == 0
 
 
 def test_health_is_that_of_the_health_service():

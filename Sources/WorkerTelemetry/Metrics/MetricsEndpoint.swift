@@ -8,10 +8,10 @@ internal import Synchronization
 /// Serves all metrics at `GET /metrics` for Prometheus to scrape, and the health of the worker at `GET /health` for probes
 /// that know no gRPC or no TLS of it.
 package struct MetricsEndpoint: Service {
-  /// Maximum number of concurrent connections; further ones are closed.
+  /// Maximum number of concurrent connections; a further one closes the one whose last request is the oldest.
   fileprivate static let maxConnections = 32
-  /// Time after which an idle connection is closed.
-  private static let idleLimit = TimeAmount.seconds(30)
+  /// Maximum time until a request has arrived, and again until its response is sent.
+  fileprivate static let requestLimit = TimeAmount.seconds(30)
 
   private let host: String
   private let port: Int
@@ -52,7 +52,6 @@ package struct MetricsEndpoint: Service {
         channel.eventLoop.makeCompletedFuture {
           let pipeline = channel.pipeline.syncOperations
           try secure?(channel)
-          try pipeline.addHandler(IdleStateHandler(allTimeout: Self.idleLimit))
           try pipeline.configureHTTPServerPipeline()
           try pipeline.addHandler(MetricsHandler(content: content))
         }
@@ -68,7 +67,7 @@ package struct MetricsEndpoint: Service {
   }
 }
 
-/// The sources of the answers of the endpoint, and the number of its open connections.
+/// The sources of the answers of the endpoint, and its open connections.
 private final class MetricsContent: Sendable {
   struct Answer {
     var status: HTTPResponseStatus
@@ -78,12 +77,25 @@ private final class MetricsContent: Sendable {
 
   private let registry: MetricRegistry
   private let isServing: @Sendable () -> Bool
-  let connectionCount = Atomic(0)
+  /// The open connections; the one with the last request is the last.
+  private let connections = Mutex<[any Channel]>([])
 
   init(registry: MetricRegistry, isServing: @escaping @Sendable () -> Bool) {
     self.registry = registry
     self.isServing = isServing
   }
+
+  /// Notes a connection or its request, and closes another connection if there are too many.
+  func note(_ channel: any Channel) {
+    let surplus: (any Channel)? = connections.withLock { connections in
+      connections.removeAll { $0 === channel }
+      connections.append(channel)
+      return connections.count > MetricsEndpoint.maxConnections ? connections.removeFirst() : nil
+    }
+    surplus?.close(promise: nil)
+  }
+
+  func remove(_ channel: any Channel) { connections.withLock { $0.removeAll { $0 === channel } } }
 
   func answer(_ request: HTTPRequestHead) -> Answer {
     let path = request.uri.prefix { $0 != "?" }
@@ -110,17 +122,19 @@ private final class MetricsHandler: ChannelInboundHandler {
 
   private let content: MetricsContent
   private var head: HTTPRequestHead?
+  private var deadline: Scheduled<Void>?
 
   init(content: MetricsContent) { self.content = content }
 
   func channelActive(context: ChannelHandlerContext) {
-    let count = content.connectionCount.add(1, ordering: .relaxed).newValue
-    if count > MetricsEndpoint.maxConnections { context.close(promise: nil) }
+    content.note(context.channel)
+    restartDeadline(context)
     context.fireChannelActive()
   }
 
   func channelInactive(context: ChannelHandlerContext) {
-    content.connectionCount.subtract(1, ordering: .relaxed)
+    content.remove(context.channel)
+    deadline?.cancel()
     context.fireChannelInactive()
   }
 
@@ -131,13 +145,17 @@ private final class MetricsHandler: ChannelInboundHandler {
     case .end:
       guard let head else { return }
       self.head = nil
+      content.note(context.channel)
+      restartDeadline(context)
       answer(head, context)
     }
   }
 
-  func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
-    guard event is IdleStateHandler.IdleStateEvent else { return context.fireUserInboundEventTriggered(event) }
-    context.close(promise: nil)
+  private func restartDeadline(_ context: ChannelHandlerContext) {
+    deadline?.cancel()
+    deadline = context.eventLoop.scheduleTask(in: MetricsEndpoint.requestLimit) { [channel = context.channel] in
+      channel.close(promise: nil)
+    }
   }
 
   func errorCaught(context: ChannelHandlerContext, error: any Error) { context.close(promise: nil) }
@@ -148,15 +166,18 @@ private final class MetricsHandler: ChannelInboundHandler {
     head.headers.add(name: "content-type", value: answer.contentType)
     head.headers.add(name: "content-length", value: "\(answer.text.utf8.count)")
     if answer.status == .methodNotAllowed { head.headers.add(name: "allow", value: "GET, HEAD") }
-    context.write(wrapOutboundOut(.head(head)), promise: nil)
-    if request.method != .HEAD {
-      let body = context.channel.allocator.buffer(string: answer.text)
-      context.write(wrapOutboundOut(.body(.byteBuffer(body))), promise: nil)
-    }
+    let text = request.method == .HEAD ? "" : answer.text
     let isKept = request.isKeepAlive
     let channel = context.channel
-    context.writeAndFlush(wrapOutboundOut(.end(nil))).whenComplete { _ in
-      if !isKept { channel.close(promise: nil) }
+    context.write(wrapOutboundOut(.head(head)), promise: nil)
+    context.writeAndFlush(wrapOutboundOut(.body(.byteBuffer(channel.allocator.buffer(string: text))))).whenComplete {
+      _ in
+      // The next request may have arrived already: it waits until this response is sent, and others have had their turn.
+      channel.eventLoop.execute {
+        channel.writeAndFlush(HTTPServerResponsePart.end(nil)).whenComplete { _ in
+          if !isKept { channel.close(promise: nil) }
+        }
+      }
     }
   }
 }
