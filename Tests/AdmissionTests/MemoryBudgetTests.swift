@@ -158,12 +158,13 @@ struct MemoryBudgetTests {
 
   private func end(_ hold: consuming Hold) {}
 
-  @Test("counts messages as buffered uploads")
+  @Test("counts messages as buffered uploads, and leaves room for small messages")
   func messages() throws {
     let budget = MemoryBudget(limit: 8 << 20, maxWaiting: 0)
-    #expect(budget.holdNow(3 << 20) && !budget.holdNow(2 << 20) && budget.holdNow(1 << 20))
-    #expect(budget.buffered == 4 << 20)
-    budget.endHold(4 << 20)
+    #expect(budget.holdNow(3 << 20) && !budget.holdNow(1 << 20) && budget.holdNow(3 << 18))
+    #expect(budget.buffered == 15 << 18)
+    #expect(budget.receive(1 << 18, of: 1, isContinuation: false, buffering: 1024) {} == .granted)
+    budget.endHold(15 << 18)
     #expect(budget.buffered == 0)
   }
 

@@ -35,12 +35,12 @@ class Raw:
     def frame(self, kind: int, flags: int, stream: int, payload: bytes) -> None:
         self.writer.write(struct.pack(">IBI", len(payload) << 8 | kind, flags, stream) + bytes(payload))
 
-    def call(self, method: str) -> int:
+    def call(self, method: str, *headers: tuple[bytes, bytes]) -> int:
         stream, self.next_stream = self.next_stream, self.next_stream + 2
         block = b"\x83\x86"  # POST, http
         path = method if method.startswith("/") else PATH + method
         for name, value in ((b":path", path.encode()), (b":authority", b"x"), (b"te", b"trailers"),
-                            (b"content-type", b"application/grpc")):
+                            (b"content-type", b"application/grpc"), *headers):
             block += b"\0" + bytes([len(name)]) + name + bytes([len(value)]) + value
         self.windows[stream] = self.initial_window
         self.frame(HEADERS, 4, stream, block)

@@ -27,7 +27,8 @@ async def until(condition, seconds: float = 60) -> bool:
     return condition()
 
 
-def test_unfinished_messages_wait_at_their_client():
+@pytest.mark.parametrize("encoding", [b"identity", b"gzip"])
+def test_unfinished_messages_wait_at_their_client(encoding):
     worker = Worker("--cache-memory-mib", "0", "--memory-limit-mib", str(LIMIT_MIB))
 
     async def flood():
@@ -36,7 +37,8 @@ def test_unfinished_messages_wait_at_their_client():
         half = message(b"\0" * 12_000_000)[:-1]
 
         async def send(raw):
-            await raw.send(raw.call("ProcessImage"), half)
+            # A message of a call with an encoding need not be compressed itself.
+            await raw.send(raw.call("ProcessImage", (b"grpc-encoding", encoding)), half)
 
         tasks = [asyncio.create_task(send(raw)) for raw in raws for _ in range(40)]
         await asyncio.wait(tasks, timeout=8)

@@ -156,10 +156,16 @@ package final class MemoryBudget: Sendable {
   }
 
   /// Counts `byteCount` bytes of a message as buffered until `endHold`, while its image has no plan.
+  ///
+  /// It leaves as much room for small messages as large messages do.
   /// - Returns: Whether there was room for them.
   package func holdNow(_ byteCount: Int) -> Bool {
-    do throws(PipelineError) { try hold(byteCount, beside: 0) } catch { return false }
-    return true
+    state.withLock { state in
+      let room = reservationLimit - state.messages.reserve - state.buffered - state.messages.byteCount
+      guard byteCount <= room else { return false }
+      state.buffered += byteCount
+      return true
+    }
   }
 
   /// Stops counting `byteCount` bytes that are buffered.

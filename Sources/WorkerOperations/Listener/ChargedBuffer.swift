@@ -5,7 +5,7 @@ internal import WorkThreads
 extension ByteBuffer {
   /// Creates an empty buffer of exactly `capacity` bytes whose `charge` is released when its memory is freed.
   ///
-  /// Slices keep the memory, wherever they are passed. Buffers from 32 MiB on are mapped from the system: they take memory
+  /// Slices keep the memory, wherever they are passed; the charge follows a buffer that grows. Buffers from 32 MiB on are mapped from the system: they take memory
   /// only as bytes arrive, and it returns to the system at once.
   ///
   /// - Returns: `nil` if the system has no memory.
@@ -38,6 +38,8 @@ private enum Block {
       guard let memory = Block.allocate(byteCount) else { return nil }
       guard let old else { return memory }
       memory.copyMemory(from: old, byteCount: min(oldByteCount, byteCount))
+      memory.storeBytes(of: old.load(fromByteOffset: -16, as: UInt.self), toByteOffset: -16, as: UInt.self)
+      old.storeBytes(of: 0, toByteOffset: -16, as: UInt.self)
       Block.free(old)
       return memory
     },

@@ -1,6 +1,7 @@
 internal import CLibZ
 internal import NIOCore
 internal import Synchronization
+internal import WorkThreads
 
 /// The shared limit on decompressed message bytes of all calls.
 final class InflationAllowance: Sendable {
@@ -30,10 +31,27 @@ final class InflationAllowance: Sendable {
   }
 }
 
+/// The decompressed bytes of one message in an allowance, until its memory is freed.
+private final class InflationCharge: Sendable {
+  private let allowance: InflationAllowance
+  private let byteCount = Atomic(0)
+
+  init(_ allowance: InflationAllowance) { self.allowance = allowance }
+
+  deinit { allowance.giveBack(byteCount.load(ordering: .relaxed)) }
+
+  func take(_ count: Int) -> Bool {
+    guard allowance.take(count) else { return false }
+    byteCount.add(count, ordering: .relaxed)
+    return true
+  }
+}
+
 /// Decompresses the messages of one call as they arrive.
 ///
 /// grpc-swift-2 decompresses a message only when it has arrived completely, does not charge its memory to the worker's
-/// account, and answers a message that is too large with INTERNAL. Here every piece is charged before it is buffered.
+/// account, and answers a message that is too large with INTERNAL. Here every piece is charged before it is buffered, also
+/// of a message that is not compressed.
 ///
 /// Needed with grpc-swift-nio-transport 2.9.2.
 struct MessageInflater: ~Copyable {
@@ -42,6 +60,16 @@ struct MessageInflater: ~Copyable {
     case gzip
     /// DEFLATE with a zlib header.
     case deflate
+  }
+
+  /// The next step of the decompression.
+  enum Step {
+    /// A complete message, with its prefix.
+    case message(ByteBuffer)
+    /// There is more to do, which takes so long that others should have their turn before.
+    case needsTime
+    /// More bytes must arrive.
+    case needsBytes
   }
 
   /// The position of the next input byte in the stream of messages.
@@ -53,15 +81,22 @@ struct MessageInflater: ~Copyable {
   }
 
   private static let pieceByteCount = 64 << 10
+  /// The number of decompressed bytes after which others have their turn: one or two milliseconds.
+  private static let turnByteCount = 1 << 20
 
   private let limit: MessageLimit
   private let allowance: InflationAllowance
   private let inflater: UnsafeMutableRawPointer
   private var state = State.prefix
   private var input = ByteBuffer()
+  /// The current message, with its prefix.
   private var message = ByteBuffer()
+  private var charge: InflationCharge?
   private var isEnded = false
-  private var charged = 0
+  /// Whether more can be decompressed of the consumed bytes.
+  private var hasOutput = false
+  /// The number of bytes that may be decompressed in this turn.
+  private var turnLeft = Self.turnByteCount
 
   /// Creates a decompressor.
   ///
@@ -77,97 +112,123 @@ struct MessageInflater: ~Copyable {
     self.allowance = allowance
   }
 
-  deinit {
-    clibz_inflater_destroy(inflater)
-    allowance.giveBack(charged)
-  }
+  deinit { clibz_inflater_destroy(inflater) }
 
   /// Whether no message has begun.
   var isBetweenMessages: Bool { if case .prefix = state { input.readableBytes == 0 } else { false } }
 
-  /// Consumes bytes of the call; returns complete decompressed messages and the bytes of uncompressed ones.
-  mutating func push(_ bytes: ByteBuffer) throws(RequestRefusal) -> ByteBuffer {
-    var bytes = bytes
-    input.writeBuffer(&bytes)
-    var output = ByteBuffer()
-    while try step(&output) {}
-    input.discardReadBytes()
-    return output
+  /// Adds received bytes; `next` must follow.
+  mutating func push(_ bytes: ByteBuffer) { input.writeImmutableBuffer(bytes) }
+
+  /// Continues as far as the received bytes and the turn allow; after `needsTime`, the next call begins another turn.
+  mutating func next() throws(RequestRefusal) -> Step {
+    while true {
+      guard turnLeft > 0 else {
+        turnLeft = Self.turnByteCount
+        return .needsTime
+      }
+      switch state {
+      case .prefix: guard try readPrefix() else { return needsBytes() }
+      case .plain(0): return end()
+      case .plain(let left):
+        guard let part = input.readSlice(length: min(left, input.readableBytes, Self.pieceByteCount)),
+          part.readableBytes > 0
+        else { return needsBytes() }
+        turnLeft -= part.readableBytes
+        message.writeImmutableBuffer(part)
+        state = .plain(left - part.readableBytes)
+      case .compressed(0) where !hasOutput:
+        guard isEnded else {
+          throw RequestRefusal(code: .invalidArgument, message: "a compressed message is truncated")
+        }
+        return end()
+      case .compressed(let left):
+        let count = min(left, input.readableBytes)
+        guard count > 0 || hasOutput else { return needsBytes() }
+        state = .compressed(left - (try inflate(count)))
+      }
+    }
   }
 
-  /// Processes buffered input; returns `false` if more input is needed.
-  private mutating func step(_ output: inout ByteBuffer) throws(RequestRefusal) -> Bool {
-    switch state {
-    case .prefix:
-      guard let flag = input.getInteger(at: input.readerIndex, as: UInt8.self),
-        let length = input.getInteger(at: input.readerIndex + 1, as: UInt32.self)
-      else { return false }
-      guard length <= limit.byteCount else { throw limit.refusal(Int(length), measure: "at least ") }
-      input.moveReaderIndex(forwardBy: MessageAssembler.prefixByteCount)
-      if flag == 0 {
-        write(length: Int(length), &output)
-        state = .plain(Int(length))
-      } else {
-        try begin()
-        state = .compressed(Int(length))
-      }
-    case .plain(0): state = .prefix
-    case .plain(let left):
-      guard var part = input.readSlice(length: min(left, input.readableBytes)), part.readableBytes > 0 else {
-        return false
-      }
-      state = .plain(left - part.readableBytes)
-      output.writeBuffer(&part)
-    case .compressed(0):
-      guard isEnded else { throw RequestRefusal(code: .invalidArgument, message: "a compressed message is truncated") }
-      write(length: message.readableBytes, &output)
-      output.writeBuffer(&message)
-      message = ByteBuffer()
-      state = .prefix
-    case .compressed(let left):
-      let count = min(left, input.readableBytes)
-      guard count > 0 else { return false }
-      try inflate(count)
-      state = .compressed(left - count)
+  private mutating func needsBytes() -> Step {
+    input.discardReadBytes()
+    return .needsBytes
+  }
+
+  /// Reads the prefix of the next message; returns `false` if more of it must arrive.
+  private mutating func readPrefix() throws(RequestRefusal) -> Bool {
+    guard let flag = input.getInteger(at: input.readerIndex, as: UInt8.self),
+      let length = input.getInteger(at: input.readerIndex + 1, as: UInt32.self)
+    else { return false }
+    guard length <= limit.byteCount else { throw limit.refusal(Int(length), measure: "at least ") }
+    input.moveReaderIndex(forwardBy: MessageAssembler.prefixByteCount)
+    let charge = InflationCharge(allowance)
+    // The size of a message that is not compressed itself is known.
+    guard flag != 0 || charge.take(Int(length)) else { throw Self.noRoom }
+    self.charge = charge
+    let byteCount = MessageAssembler.prefixByteCount + (flag == 0 ? Int(length) : Self.pieceByteCount)
+    let claim = Claim { withExtendedLifetime(charge) {} }
+    guard var message = ByteBuffer.charged(capacity: byteCount, charge: claim) else { throw Self.noRoom }
+    // Before there is another reference, with which it would go to a copy without the charge.
+    message.writeRepeatingByte(0, count: MessageAssembler.prefixByteCount)
+    self.message = message
+    if flag == 0 {
+      state = .plain(Int(length))
+    } else {
+      try begin()
+      state = .compressed(Int(length))
     }
     return true
   }
 
-  private func write(length: Int, _ output: inout ByteBuffer) {
-    output.writeInteger(UInt8(0))
-    output.writeInteger(UInt32(length))
+  private var messageByteCount: Int { message.readableBytes - MessageAssembler.prefixByteCount }
+
+  /// Charges bytes of the message.
+  private mutating func take(_ byteCount: Int) throws(RequestRefusal) {
+    guard charge?.take(byteCount) ?? false else { throw Self.noRoom }
+    turnLeft -= byteCount
+  }
+
+  private mutating func end() -> Step {
+    message.setInteger(UInt32(messageByteCount), at: message.readerIndex + 1)
+    state = .prefix
+    charge = nil
+    // A message without bytes takes time, too.
+    turnLeft -= 256
+    defer { message = ByteBuffer() }
+    return .message(message)
   }
 
   private mutating func begin() throws(RequestRefusal) {
-    isEnded = false
+    (isEnded, hasOutput) = (false, false)
     guard clibz_inflater_reset(inflater) == Z_OK else {
       throw RequestRefusal(code: .invalidArgument, message: "a message cannot be decompressed")
     }
   }
 
-  /// Decompresses the next `count` bytes of input.
-  private mutating func inflate(_ count: Int) throws(RequestRefusal) {
-    guard var part = input.readSlice(length: count) else { return }
-    while !isEnded {
+  /// Decompresses at most the next `count` bytes of input; returns how many, all of them unless the turn is over.
+  private mutating func inflate(_ count: Int) throws(RequestRefusal) -> Int {
+    guard var part = input.getSlice(at: input.readerIndex, length: count) else { return 0 }
+    defer { input.moveReaderIndex(forwardBy: count - part.readableBytes) }
+    while !isEnded, turnLeft > 0 {
       let before = message.readableBytes
       let (status, consumed) = inflatePiece(part)
       part.moveReaderIndex(forwardBy: consumed)
       let produced = message.readableBytes - before
-      guard allowance.take(produced) else { throw Self.noRoom }
-      charged += produced
-      guard message.readableBytes <= limit.byteCount else {
-        throw limit.refusal(message.readableBytes, measure: "at least ")
-      }
+      try take(produced)
+      guard messageByteCount <= limit.byteCount else { throw limit.refusal(messageByteCount, measure: "at least ") }
+      hasOutput = status == Z_OK && produced == Self.pieceByteCount
       switch status {
       case Z_STREAM_END: isEnded = true
-      case Z_OK where produced == Self.pieceByteCount || part.readableBytes > 0: continue
-      case Z_OK, Z_BUF_ERROR: return
+      case Z_OK where hasOutput || part.readableBytes > 0: continue
+      case Z_OK, Z_BUF_ERROR: return count - part.readableBytes
       default: throw RequestRefusal(code: .invalidArgument, message: "a message cannot be decompressed")
       }
     }
-    guard part.readableBytes == 0 else {
+    guard !isEnded || part.readableBytes == 0 else {
       throw RequestRefusal(code: .invalidArgument, message: "a compressed message has bytes after its end")
     }
+    return count - part.readableBytes
   }
 
   /// Decompresses at most `pieceByteCount` bytes; returns zlib's status and the number of bytes of `part` consumed.

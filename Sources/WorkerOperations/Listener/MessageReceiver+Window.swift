@@ -27,7 +27,7 @@ extension MessageReceiver {
 
   /// Lets the client send the rest of a charged message, or the beginning of the next one.
   func adjustWindow(_ context: ChannelHandlerContext) {
-    guard !isOver, clientEnd == .none, waitingID == nil, ready.isEmpty else { return }
+    guard !isOver, clientEnd == .none, waitingID == nil, !isResting, ready.isEmpty else { return }
     let rest = assembler.missingByteCount
     if rest > 0 {
       if window.byteCount < rest { openWindow(to: rest + window.idle, context) }

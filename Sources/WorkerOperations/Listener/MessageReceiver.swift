@@ -37,6 +37,9 @@ final class MessageReceiver: ChannelDuplexHandler {
     var isPromised: Bool { if case .promised = self { true } else { false } }
   }
 
+  /// The number of messages that are passed on in one turn of the event loop; each takes a few microseconds.
+  private static let turnCount = 256
+
   let connection: ConnectionGuard
   let stream: UInt32
   private(set) var context: ChannelHandlerContext?
@@ -49,6 +52,8 @@ final class MessageReceiver: ChannelDuplexHandler {
   private var limit = MessageLimit(byteCount: 0, readByteCount: 0)
   private var framing = MessageFraming(isCompressed: false)
   private var inflater: MessageInflater?
+  /// Whether work goes on in a later turn of the event loop, so that other calls have theirs.
+  private(set) var isResting = false
   private(set) var assembler = MessageAssembler()
   /// Complete messages that the transport has not asked for yet.
   private(set) var ready = CircularBuffer<ByteBuffer>()
@@ -124,8 +129,9 @@ final class MessageReceiver: ChannelDuplexHandler {
     progress.receivedByteCount += bytes.readableBytes
     do throws(RequestRefusal) {
       try framing.push(bytes, isLast: payload.endStream)
-      if let messages = try inflater?.push(bytes) {
-        if messages.readableBytes > 0 { ready.append(messages) }
+      if inflater != nil {
+        inflater?.push(bytes)
+        try inflate(context)
       } else {
         assembler.push(bytes)
         try assemble(context)
@@ -164,6 +170,33 @@ final class MessageReceiver: ChannelDuplexHandler {
       case .needsBytes: return
       }
     }
+  }
+
+  /// Decompresses messages until more bytes are needed, in several turns of the event loop if that takes long.
+  private func inflate(_ context: ChannelHandlerContext) throws(RequestRefusal) {
+    guard !isResting else { return }
+    while true {
+      switch try inflater?.next() {
+      case .message(let message): ready.append(message)
+      case .needsTime: return rest(context)
+      case .needsBytes, nil: return
+      }
+    }
+  }
+
+  private func rest(_ context: ChannelHandlerContext) {
+    isResting = true
+    let loopBound = NIOLoopBound(self, eventLoop: context.eventLoop)
+    context.eventLoop.execute { loopBound.value.continueAfterRest() }
+  }
+
+  private func continueAfterRest() {
+    isResting = false
+    guard let context, !isOver else { return }
+    do throws(RequestRefusal) { try inflate(context) } catch {
+      return refuse(error)
+    }
+    resume(context)
   }
 
   /// Requests the memory of a message; returns `false` if it must wait.
@@ -218,22 +251,22 @@ final class MessageReceiver: ChannelDuplexHandler {
       return refuse(error)
     }
     noteArrival()
+    resume(context)
+  }
+
+  // MARK: Delivery
+
+  /// Delivers what is complete, outside of a read of the connection.
+  private func resume(_ context: ChannelHandlerContext) {
     deliver(context)
     context.fireChannelReadComplete()
     adjustWindow(context)
     connection.flush()
   }
 
-  // MARK: Delivery
-
   func read(context: ChannelHandlerContext) {
     isWanted = true
-    if !ready.isEmpty {
-      deliver(context)
-      context.fireChannelReadComplete()
-      adjustWindow(context)
-      connection.flush()
-    }
+    if !ready.isEmpty, !isResting { resume(context) }
     context.read()
   }
 
@@ -246,14 +279,17 @@ final class MessageReceiver: ChannelDuplexHandler {
 
   /// Passes complete messages to the transport if it asks for them.
   private func deliver(_ context: ChannelHandlerContext) {
-    guard isWanted || clientEnd == .read else { return }
+    guard !isResting, isWanted || clientEnd == .read else { return }
     if !ready.isEmpty { expectation = .none }
+    var count = 0
     while !isOver, let message = ready.popFirst() {
       let isLast = clientEnd == .read && ready.isEmpty && assembler.isEmpty
       forward(message, isLast: isLast, context)
       if isLast { return }
       // The transport keeps the last buffer that it was passed.
       if message.readableBytes > MessageAssembler.maxFreeByteCount { forward(ByteBuffer(), isLast: false, context) }
+      count += 1
+      if count == Self.turnCount, !ready.isEmpty { return rest(context) }
     }
     if clientEnd == .read, waitingID == nil, !isOver { forward(ByteBuffer(), isLast: true, context) }
   }

@@ -231,6 +231,20 @@ struct ConnectionGuardTests {
     }
   }
 
+  @Test("a large compressed message is read in several turns of the event loop, to its end")
+  func turns() async throws {
+    let request = RawConnection.okRequest + [("grpc-encoding", "gzip")]
+    let field: [UInt8] = [0x7a, 0x80, 0x80, 0xc0, 0x01] + [UInt8](repeating: 1, count: 3 << 20)
+    let message = try compress(field, .gzip)
+    try await serve { server in
+      let connection = try RawConnection(port: server.port)
+      for endsAlone in [true, false] {
+        let stream = try connection.open(request, message: message, endsAlone: endsAlone)
+        #expect(try connection.answer(stream).status == 0)
+      }
+    }
+  }
+
   @Test("compressed requests are read, within limits", arguments: ["gzip", "deflate"])
   func compression(name: String) async throws {
     var limits = ConnectionLimits(logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })

@@ -11,15 +11,19 @@ struct MessageInflaterTests {
     _ bytes: [UInt8], _ format: MessageInflater.Format, part: Int, limit: Int = 1 << 20,
     allowance: InflationAllowance = InflationAllowance(1 << 24)
   ) throws(RequestRefusal) -> [UInt8] {
-    let limit = MessageLimit(byteCount: limit, readByteCount: limit)
-    var inflater = try MessageInflater(format, limit: limit, allowance: allowance)
+    var inflater = try MessageInflater(format, limit: Self.limit(limit), allowance: allowance)
     var output: [UInt8] = []
     var rest = bytes[...]
     while !rest.isEmpty {
-      output += try inflater.push(ByteBuffer(bytes: rest.prefix(part))).readableBytesView
+      inflater.push(ByteBuffer(bytes: rest.prefix(part)))
+      output += try inflater.messages().messages.flatMap(\.readableBytesView)
       rest = rest.dropFirst(part)
     }
     return output
+  }
+
+  private static func limit(_ byteCount: Int) -> MessageLimit {
+    MessageLimit(byteCount: byteCount, readByteCount: byteCount)
   }
 
   private static let text = (0..<100_000).map { UInt8(truncatingIfNeeded: $0 / 7 * 31) }
@@ -82,6 +86,41 @@ struct MessageInflaterTests {
     }
   }
 
+  @Test("charges each message until its memory is freed, also one that is not compressed", arguments: [true, false])
+  func charges(isCompressed: Bool) throws {
+    let text = [UInt8](repeating: 1, count: 1 << 20)
+    let bytes = isCompressed ? try compress(text, .gzip) : [0, 0, 16, 0, 0] + text
+    let account = MessageAccount(room: 3 << 20)
+    let allowance = InflationAllowance(3 << 20, memory: account)
+    var inflater = try MessageInflater(.gzip, limit: Self.limit(2 << 20), allowance: allowance)
+    var kept: [ByteBuffer] = []
+    // A call has more messages than there is room for, if it is not for all at the same time.
+    for count in 1...6 {
+      inflater.push(ByteBuffer(bytes: bytes))
+      kept += try inflater.messages().messages
+      #expect(kept.last.map { Array($0.readableBytesView.dropFirst(5)) } == text)
+      #expect(account.now.heldByteCount == kept.count << 20)
+      if count % 3 == 0 { kept.removeAll() }
+    }
+    kept = []
+    inflater.push(ByteBuffer(bytes: bytes.dropLast(20)))
+    _ = try inflater.messages()
+    #expect(account.now.heldByteCount > 0)
+    inflater = try MessageInflater(.gzip, limit: Self.limit(2 << 20), allowance: allowance)
+    #expect(account.now.heldByteCount == 0)
+  }
+
+  @Test("lets others have their turn while it decompresses", arguments: [16 << 20, 0])
+  func turns(byteCount: Int) throws {
+    var inflater = try MessageInflater(.gzip, limit: Self.limit(32 << 20), allowance: InflationAllowance(1 << 26))
+    let count = byteCount > 0 ? 1 : 20_000
+    let message = try compress([UInt8](repeating: 0, count: byteCount), .gzip)
+    inflater.push(ByteBuffer(bytes: repeatElement(message, count: count).joined()))
+    let (messages, turnCount) = try inflater.messages()
+    #expect(messages.count == count && messages.allSatisfy { $0.readableBytes == 5 + byteCount })
+    #expect((4...32).contains(turnCount))
+  }
+
   @Test("survives damage", arguments: [MessageInflater.Format.gzip, .deflate])
   func damage(format: MessageInflater.Format) throws {
     let bytes = try compress(Array(Self.text.prefix(3000)), format)
@@ -90,6 +129,20 @@ struct MessageInflaterTests {
       damaged[index] ^= UInt8(1 << (index % 8))
       _ = try? inflate(damaged, format, part: 100)
       _ = try? inflate(Array(bytes.prefix(index)) + bytes.suffix(3), format, part: 100)
+    }
+  }
+}
+
+extension MessageInflater {
+  /// Returns the messages that the received bytes complete, and how many turns that takes.
+  fileprivate mutating func messages() throws(RequestRefusal) -> (messages: [ByteBuffer], turnCount: Int) {
+    var (messages, turnCount) = ([ByteBuffer](), 1)
+    while true {
+      switch try next() {
+      case .message(let message): messages.append(message)
+      case .needsTime: turnCount += 1
+      case .needsBytes: return (messages, turnCount)
+      }
     }
   }
 }
