@@ -29,13 +29,14 @@ def libraries(program: str) -> list[Path]:
     return [Path(path) for path in re.findall(r"(?:=> |^\s*)(/\S+) \(0x", output("ldd", program), re.M)]
 
 
-def owner(library: Path) -> str | None:
-    """Returns the Debian package of a file, by any of its paths: /lib is a link to /usr/lib."""
-    for path in {str(library), str(library.resolve()), re.sub("^/usr", "", str(library.resolve()))}:
-        found = subprocess.run(["dpkg", "-S", path], capture_output=True, text=True).stdout
-        if found:
-            return found.split(": ")[0]
-    return None
+def owners(files: list[Path]) -> dict[Path, str]:
+    """Returns the Debian package of each file that one has, by any of its paths: /lib is a link to /usr/lib."""
+    paths = {path: file for file in files
+             for path in (str(file), str(file.resolve()), re.sub("^/usr", "", str(file.resolve())))}
+    # One call for all, as each reads the lists of all packages. It fails where one of the paths has none.
+    found = subprocess.run(["dpkg", "-S", *paths], capture_output=True, text=True).stdout if paths else ""
+    lines = (line.rsplit(": ", 1) for line in found.splitlines())
+    return {paths[path]: package.split(", ")[0] for package, path in lines if path in paths}
 
 
 def debian_component(package: str, files: list[Path]) -> dict:
@@ -52,11 +53,11 @@ def debian_component(package: str, files: list[Path]) -> dict:
 def static_libraries(program: str, archives: list[Path], loaded: list[Path]) -> dict[str, list[Path]]:
     """Returns the files of libraries that are linked in, by Debian package."""
     if archives:
-        files: dict[str, list[Path]] = {}
+        packages, files = owners(archives), {}
         for archive in archives:
-            if (package := owner(archive)) is None:
+            if archive not in packages:
                 sys.exit(f"error: no package has {archive}")
-            files.setdefault(package, []).append(archive)
+            files.setdefault(packages[archive], []).append(archive)
         return files
     names = [line.split(" ")[0] for line in output(program, "--version", "--verbose").splitlines()]
     return {
@@ -69,13 +70,12 @@ def static_libraries(program: str, archives: list[Path], loaded: list[Path]) -> 
 def debian_components(program: str, archives: list[Path]) -> list[dict]:
     loaded = libraries(program)
     files = static_libraries(program, archives, loaded)
-    unowned = []
+    packages, unowned = owners(loaded), []
     for library in loaded:
-        package = owner(library)
-        if package is None:
-            unowned.append({"type": "library", "bom-ref": f"file:{library}", "name": library.name})
+        if library in packages:
+            files.setdefault(packages[library], []).append(library)
         else:
-            files.setdefault(package, []).append(library)
+            unowned.append({"type": "library", "bom-ref": f"file:{library}", "name": library.name})
     return [debian_component(package, files[package]) for package in sorted(files)] + unowned
 
 
