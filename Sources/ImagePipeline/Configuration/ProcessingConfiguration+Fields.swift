@@ -126,7 +126,7 @@ extension ProcessingConfiguration: FieldRecord {
         + "difference). Default: none."),
     Field(
       "never_larger", \.neverLarger,
-      help: "Lower the quality of a result that would have more bytes than its image, although nothing is enlarged. "
+      help: "Lower the quality of a result that is not enlarged and would have more bytes than its image. "
         + "Default: false; true in presets with a size."),
     Field(
       "filters", \.filters, option: "filter", takes: "filter",
