@@ -120,7 +120,7 @@ struct cpixels_resize_kernels {
   void (*join)(const uint8_t *planes, size_t plane_stride, size_t pixel_count, uint32_t channels, uint8_t *packed);
 };
 
-/// What each instruction set has. Declared of all; only those of the target are defined.
+/// The kernels of an instruction set. All sets are declared; only those of the target are defined.
 #define CPIXELS_DECLARE(isa)                                                                                           \
   extern const cpixels_resize_kernels cpixels_resize_##isa;                                                            \
   void cpixels_split_##isa(                                                                                            \

@@ -73,8 +73,12 @@ struct ImageServerTests {
     ) { _, _ in }
     _ = try server.serve(.start(renditionIDs: []), RawSpan(), isLast: false) { _, _ in }
     let rest = Self.noise.span.bytes.extracting(droppingFirst: planned.consumedByteCount)
+    let began = ContinuousClock.now
     let response = try server.serve(.advance, rest, isLast: true) { byteCount += $1.byteCount }
+    let elapsed = began.duration(to: .now)
     #expect(!response.isPaused && response.consumedByteCount < rest.byteCount)
+    // On a slow machine, fewer bytes have waited for long enough.
+    #expect(byteCount >= 256 << 10 || elapsed >= .milliseconds(20), "\(byteCount)")
     #expect(byteCount > 0 && byteCount < (256 << 10) + 2 * Self.window, "\(byteCount)")
   }
 

@@ -18,8 +18,8 @@ package final class ImageServer {
   ///
   /// In a helper, a response costs two changes of processes: with 64 KiB, a result of 1.2 MB needed 19 responses.
   private static let sentByteCount = 256 * 1024
-  /// The time for which fewer bytes wait, so that clients of slow work receive its first bytes early: some two hundred times that
-  /// of a response.
+  /// The time after which fewer bytes are sent, too, so that clients receive the first ones of slow work early; a response costs
+  /// at most a two-hundredth of it.
   private static let sentInterval = Duration.milliseconds(20)
 
   private let cancellation: Cancellation

@@ -96,7 +96,7 @@ package struct ConnectionLimits: Sendable {
 /// The limit on the size of each message of a call.
 struct MessageLimit {
   var name = "max_message_bytes"
-  /// What a client can do, after the reason.
+  /// The advice to the client, which follows the reason.
   var advice = "; send the image in chunks with BatchProcess"
   /// The limit in bytes.
   var byteCount: Int
