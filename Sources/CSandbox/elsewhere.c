@@ -132,6 +132,11 @@ uint64_t csandbox_cpu_time(pid_t pid) {
   return 0;
 }
 
+uint64_t csandbox_active_time(pid_t pid) {
+  (void)pid;
+  return 0;
+}
+
 bool csandbox_was_signaled(int32_t status, int *signal) {
   (void)status;
   *signal = 0;

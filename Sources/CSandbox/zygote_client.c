@@ -10,6 +10,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <spawn.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -225,6 +226,20 @@ uint64_t csandbox_cpu_time(pid_t pid) {
     return 0;
   }
   return (uint64_t)time.tv_sec * 1000000000 + (uint64_t)time.tv_nsec;
+}
+
+uint64_t csandbox_active_time(pid_t pid) {
+  char path[32], text[64];
+  snprintf(path, sizeof path, "/proc/%d/schedstat", (int)pid);
+  const int file = open(path, O_RDONLY | O_CLOEXEC);
+  const ssize_t count = file >= 0 ? read(file, text, sizeof text - 1) : -1;
+  if (file >= 0) {
+    close(file);
+  }
+  text[count > 0 ? count : 0] = 0;
+  char *rest = text;
+  (void)strtoull(text, &rest, 10);
+  return csandbox_cpu_time(pid) + strtoull(rest, NULL, 10);
 }
 
 bool csandbox_was_signaled(int32_t status, int *signal) {

@@ -36,7 +36,7 @@ package final class HelperProcess: @unchecked Sendable {
   /// The helper has a copy in shared memory, which it can overwrite.
   private let cancelled = Atomic<UInt32>(0)
   private var work: UInt32 = 0
-  private var watch = HelperWatch(HelperPatience(), cpuTime: 0)
+  private var watch = HelperWatch(HelperPatience(), activeTime: 0)
   private var fileCount = 0
   /// Whether the process has received temporary files, of which it may keep parts in its memory.
   package private(set) var hasFiles = false
@@ -105,7 +105,7 @@ package final class HelperProcess: @unchecked Sendable {
   ///   - used: the CPU time in nanoseconds that the process has used.
   package func begin(work: UInt32, patience: HelperPatience, used: UInt64) {
     self.work = work
-    watch = HelperWatch(patience, cpuTime: used)
+    watch = HelperWatch(patience, activeTime: used)
     fileCount = 0
   }
 
@@ -124,6 +124,9 @@ package final class HelperProcess: @unchecked Sendable {
 
   /// The CPU time in nanoseconds that the process has used.
   package var cpuTime: UInt64 { loss == nil ? csandbox_cpu_time(processID) : finalCPUTime }
+
+  /// The time in nanoseconds for which a process has used a processor, or was ready and waited for one.
+  package static func activeTime(of process: Int32) -> UInt64 { csandbox_active_time(process) }
 
   /// Limits what the process may use from now on.
   ///
@@ -174,7 +177,7 @@ package final class HelperProcess: @unchecked Sendable {
     while true {
       let ready = csandbox_wait(channel.socket, channel.files, Self.checkInterval)
       let isCancelled = work > 0 && cancelled.load(ordering: .acquiring) >= work
-      guard !watch.isOver(isCancelled: isCancelled, readCPUTime: { csandbox_cpu_time(processID) }) else {
+      guard !watch.isOver(isCancelled: isCancelled, readActiveTime: { Self.activeTime(of: processID) }) else {
         throw end(.stalled)
       }
       if ready & 1 != 0 { return try receiveMessage() }

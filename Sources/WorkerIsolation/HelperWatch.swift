@@ -1,6 +1,6 @@
 /// The limits of the time for which the worker waits for a helper that does not use the CPU.
 package struct HelperPatience: Sendable, Hashable {
-  /// The maximum time for one image in which the helper uses less than a tenth of a processor.
+  /// The maximum time for one image in which the helper uses, and waits for, less than a tenth of a processor.
   package var idle: Duration
   /// The maximum time after the image was cancelled.
   package var cancelled: Duration
@@ -11,29 +11,30 @@ package struct HelperPatience: Sendable, Hashable {
   }
 }
 
-/// Measures the time for which the worker waits for a helper while it works on one image.
+/// Measures the time for which the worker waits for a helper that does nothing while it should work on one image.
 ///
 /// A thread of the worker waits with the helper, so this time is limited whatever the helper does: it can neither reset
-/// nor prolong it by answering. A busy helper has its limit of CPU time.
+/// nor prolong it by answering. A busy helper has its limit of CPU time. One that is ready and gets no processor, because
+/// other processes want them, is not idle.
 struct HelperWatch {
-  /// The time after which the CPU time is read, which is a system call.
+  /// The time after which the helper's time is read, which takes a few system calls.
   private static let interval = Duration.milliseconds(100)
   /// The part of a processor of which a helper counts as busy; it may share processors with many others.
   private static let busyShare = 10
 
   private let patience: HelperPatience
   private var idle = Duration.zero
-  /// The time since the CPU time was read.
+  /// The time since it was read.
   private var unread = Duration.zero
-  private var cpuTime: UInt64
+  private var activeTime: UInt64
   private var turned = ContinuousClock.now
   /// When the cancellation was noticed.
   private var cancelled: ContinuousClock.Instant?
 
-  /// - `cpuTime`: the CPU time in nanoseconds that the helper has used before the image.
-  init(_ patience: HelperPatience, cpuTime: UInt64) {
+  /// - `activeTime`: at most the time in nanoseconds for which the helper was active before the image.
+  init(_ patience: HelperPatience, activeTime: UInt64) {
     self.patience = patience
-    self.cpuTime = cpuTime
+    self.activeTime = activeTime
   }
 
   /// Begins a wait; the time since the last one does not count.
@@ -43,17 +44,17 @@ struct HelperWatch {
   ///
   /// - Parameters:
   ///   - isCancelled: Whether the image was cancelled.
-  ///   - readCPUTime: Returns the CPU time that the helper has used.
+  ///   - readActiveTime: Returns the time in nanoseconds for which the helper has used a processor or waited for one.
   /// - Returns: Whether the helper must be ended.
-  mutating func isOver(isCancelled: Bool, readCPUTime: () -> UInt64) -> Bool {
+  mutating func isOver(isCancelled: Bool, readActiveTime: () -> UInt64) -> Bool {
     let now = ContinuousClock.now
     unread += turned.duration(to: now)
     turned = now
     if unread >= Self.interval {
-      let used = readCPUTime()
-      let busy = Duration.nanoseconds(Int64(clamping: used - min(used, cpuTime))) * Self.busyShare
+      let active = readActiveTime()
+      let busy = Duration.nanoseconds(Int64(clamping: active - min(active, activeTime))) * Self.busyShare
       idle += max(.zero, unread - busy)
-      (unread, cpuTime) = (.zero, used)
+      (unread, activeTime) = (.zero, active)
     }
     if isCancelled, cancelled == nil { cancelled = now }
     return idle > patience.idle || (cancelled.map { $0.duration(to: now) > patience.cancelled } ?? false)

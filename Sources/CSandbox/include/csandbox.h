@@ -158,6 +158,10 @@ bool csandbox_limit_file_size(pid_t pid, uint64_t byte_count);
 /// Returns the CPU time in nanoseconds that all threads of a process have used; 0 if it does not exist.
 uint64_t csandbox_cpu_time(pid_t pid);
 
+/// Returns that time and the nanoseconds for which the first thread was ready and waited for a processor, where the
+/// system counts them; 0 if the process does not exist.
+uint64_t csandbox_active_time(pid_t pid);
+
 /// Returns whether a wait status is that of a signal, and which.
 bool csandbox_was_signaled(int32_t status, int *signal);
 

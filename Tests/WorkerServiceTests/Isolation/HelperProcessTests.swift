@@ -20,6 +20,25 @@ import WorkerProtocol
 
 @Suite("Helper processes", .enabled(if: Isolated.isSupported, Isolated.absence), .serialized)
 struct HelperProcessTests {
+  @Test("a process that is ready and waits for a processor is active")
+  func starved() throws {
+    func start(_ script: String) throws -> Process {
+      try Process.run(URL(filePath: "/bin/sh"), arguments: ["-c", script])
+    }
+    let busy = try (0..<4 * ProcessInfo.processInfo.activeProcessorCount).map { _ in
+      try start("ulimit -t 5; while :; do :; done")
+    }
+    let idle = try start("exec sleep 60")
+    defer { for process in busy + [idle] { kill(process.processIdentifier, SIGKILL) } }
+    // Each gets a quarter of a processor or less, and wants a whole one.
+    let started = ContinuousClock.now
+    usleep(1_500_000)  // in this thread, so that they end soon
+    let active = busy.map { HelperProcess.activeTime(of: $0.processIdentifier) }
+    let elapsed = started.duration(to: .now) / .nanoseconds(1)
+    #expect(Double(active.reduce(0, +)) > 0.6 * elapsed * Double(busy.count))
+    #expect(Double(HelperProcess.activeTime(of: idle.processIdentifier)) < 0.5 * elapsed)
+  }
+
   @Test("a helper cannot reach files, the network or other processes")
   func sandbox() throws {
     let lease = try Isolated.pool().borrowNow(for: "")
