@@ -32,7 +32,7 @@ extension Layer {
         "ServiceLifecycle", "Synchronization", "SystemPackage", "Tracing", "UnixSignals", "Yams",
       ],
       // Reading and writing files, and the bytes of auxiliary images.
-      maxPointerLineCount: 5),
+      maxPointerLineCount: 3),
     Layer(
       name: "WorkerPlayground",
       modules: ["WorkerProtocol", "WorkerService", "Admission", "ImagePipeline", "Fields", "LibC", "CPlaygroundPage"],
@@ -101,7 +101,7 @@ extension Layer {
     Layer(name: "ImageCodecs", modules: ["Fields", "CCodecs", "CInstructions"], foreign: ["Synchronization"]),
     Layer(name: "Fields", modules: [], foreign: [], maxPointerLineCount: 0),
     Layer(name: "WorkThreads", modules: ["LibC"], foreign: ["Synchronization"]),
-    Layer(name: "LibC", modules: [], foreign: libc, maxPointerLineCount: 0),
+    Layer(name: "LibC", modules: [], foreign: libc, maxPointerLineCount: 3),
     Layer(name: "CCodecs", modules: ["CInstructions"], foreign: []),
     Layer(name: "CPixels", modules: ["CInstructions"], foreign: []),
     Layer(name: "CText", modules: [], foreign: []),

@@ -1,4 +1,5 @@
 internal import FoundationEssentials
+internal import LibC
 internal import SystemPackage
 
 /// An image or a folder, as the user names it.

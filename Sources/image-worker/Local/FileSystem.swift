@@ -35,8 +35,7 @@ enum FileSystem {
     while true {
       errno = 0
       guard let entry = readdir(stream) else { break }
-      let name = UnsafeRawPointer(entry) + (MemoryLayout<dirent>.offset(of: \.d_name) ?? 0)
-      names.append(PathText.text(of: name.assumingMemoryBound(to: CChar.self)))
+      names.append(PathText.name(of: entry))
     }
     if errno != 0 { throw Errno(rawValue: errno) }
     return names.filter { $0 != "." && $0 != ".." }.sorted()

@@ -1,3 +1,4 @@
+internal import LibC
 internal import WorkerTelemetry
 
 /// Numbers and texts as people read them.

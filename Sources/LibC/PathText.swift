@@ -1,24 +1,28 @@
-internal import LibC
-internal import SystemPackage
-
 /// Paths as text in which no byte is lost.
 ///
 /// Names of files are bytes; arguments and JSON are text. A byte that is not part of UTF-8 becomes a character of a private
 /// range, U+10FE00 plus the byte, and so does each byte of such a character.
-enum PathText {
+package enum PathText {
   private static let base: UInt32 = 0x10_FE00
 
   /// The arguments of this program.
-  static var arguments: [String] {
+  package static var arguments: [String] {
     (1..<max(1, Int(CommandLine.argc))).compactMap { CommandLine.unsafeArgv[$0].map { text(of: $0) } }
   }
 
   /// - `string`: bytes that end with NUL.
-  static func text(of string: UnsafePointer<CChar>) -> String {
+  package static func text(of string: UnsafePointer<CChar>) -> String {
     text(of: (0..<Int(strlen(string))).map { UInt8(bitPattern: string[$0]) })
   }
 
-  static func text(of bytes: some Collection<UInt8>) -> String {
+  /// The name of an entry of a directory, as `readdir` returns it.
+  package static func name(of entry: UnsafePointer<dirent>) -> String {
+    let name = UnsafeRawPointer(entry) + (MemoryLayout<dirent>.offset(of: \.d_name) ?? 0)
+    return text(of: name.assumingMemoryBound(to: CChar.self))
+  }
+
+  /// The text of a path.
+  package static func text(of bytes: some Collection<UInt8>) -> String {
     var text = ""
     var rest = bytes[...]
     func escape(_ count: Int) {
@@ -39,12 +43,13 @@ enum PathText {
     }
   }
 
-  static func bytes(of text: String) -> [UInt8] {
+  /// The bytes of a path.
+  package static func bytes(of text: String) -> [UInt8] {
     text.unicodeScalars.flatMap { scalar in byte(of: scalar).map { [$0] } ?? Array(UTF8.encode(scalar) ?? .init()) }
   }
 
   /// A text with each such byte as people read it, as in `\xe9`.
-  static func readable(_ text: String) -> String {
+  package static func readable(_ text: String) -> String {
     guard text.unicodeScalars.contains(where: { byte(of: $0) != nil }) else { return text }
     return text.unicodeScalars.reduce(into: "") { result, scalar in
       if let byte = byte(of: scalar) {
@@ -59,26 +64,4 @@ enum PathText {
   private static func byte(of scalar: Unicode.Scalar) -> UInt8? {
     (base + 0x80...base + 0xFF).contains(scalar.value) ? UInt8(scalar.value - base) : nil
   }
-}
-
-extension FilePath {
-  init(text: String) {
-    self.init(platformString: PathText.bytes(of: text).map(CChar.init(bitPattern:)) + [0])
-  }
-
-  var text: String { withPlatformString { PathText.text(of: $0) } }
-
-  /// The last component as text; `nil` if there is none.
-  var nameText: String? { lastComponent.map { FilePath(root: nil, [$0]).text } }
-
-  /// The last component without its extension, as text; `nil` if there is none.
-  var stemText: String? {
-    lastComponent.map { name in
-      var path = FilePath(root: nil, [name])
-      path.extension = nil
-      return path.text
-    }
-  }
-
-  func appending(text: String) -> FilePath { pushing(FilePath(text: text)) }
 }
