@@ -19,8 +19,9 @@ struct DefectTests {
   private static let secret = "the disk is on fire"
 
   /// Runs `body` with a client of a service whose first write in each call fails; returns the log and the spans.
+  /// - `isClientGone`: whether the call is cancelled before.
   private func withDefectiveWorker(
-    _ body: (Client) async throws -> Void
+    isClientGone: Bool = false, _ body: (Client) async throws -> Void
   ) async throws -> (log: [String], spans: [FinishedSpan]) {
     let lines = Mutex<[String]>([])
     let spans = Mutex<[FinishedSpan]>([])
@@ -35,7 +36,7 @@ struct DefectTests {
       interceptors: [
         TracingInterceptor(tracer: tracer),
         CallInterceptor(CallLog(metrics: NOOPMetricsHandler.instance, logger: logger)),
-        DefectInterceptor(defect: Defect(description: Self.secret)),
+        DefectInterceptor(defect: Defect(description: Self.secret), isClientGone: isClientGone),
       ]
     ) { _ in
       try await withGRPCClient(transport: transport.client) { try await body(Client(wrapping: $0)) }
@@ -55,6 +56,22 @@ struct DefectTests {
     #expect(object["level"] as? String == "error" && object["code"] as? String == "INTERNAL")
     #expect(object["cause"] as? String == Self.secret)
     #expect(spans.contains { $0.kind == .server && $0.exceptions.contains { $0.contains(Self.secret) } })
+  }
+
+  @Test("is none if the client is gone", arguments: [false, true])
+  func cancelled(isBatch: Bool) async throws {
+    let (log, _) = try await withDefectiveWorker(isClientGone: true) { client in
+      let image = Fixture.bytes("photo.png")
+      _ = await failure {
+        if isBatch {
+          _ = try await client.batch([.start("a", preset: "favicon"), .chunk("a", image), .end("a")])
+        } else {
+          _ = try await client.process(image, preset: "favicon")
+        }
+      }
+    }
+    let line = try #require(log.first { $0.contains("\"message\":\"call\"") })
+    #expect(line.contains("\"code\":\"CANCELLED\"") && !line.contains("DEFECT"), "\(line)")
   }
 
   @Test("is recorded on the span of the batch item that it ended")
@@ -89,6 +106,7 @@ private struct Defect: Error, CustomStringConvertible {
 /// Makes the first write of each call fail.
 private struct DefectInterceptor: ServerInterceptor {
   let defect: Defect
+  let isClientGone: Bool
 
   func intercept<Input: Sendable, Output: Sendable>(
     request: StreamingServerRequest<Input>,
@@ -98,7 +116,9 @@ private struct DefectInterceptor: ServerInterceptor {
     var response = try await next(request, context)
     guard case .success(var contents) = response.accepted else { return response }
     contents.producer = { [producer = contents.producer, defect] writer in
-      try await producer(RPCWriter(wrapping: DefectiveWriter(writer: writer, defect: defect)))
+      let cancellation = isClientGone ? context.cancellation : nil
+      return try await producer(
+        RPCWriter(wrapping: DefectiveWriter(writer: writer, defect: defect, cancellation: cancellation)))
     }
     response.accepted = .success(contents)
     return response
@@ -108,11 +128,13 @@ private struct DefectInterceptor: ServerInterceptor {
 private final class DefectiveWriter<Element: Sendable>: RPCWriterProtocol {
   private let writer: RPCWriter<Element>
   private let defect: Defect
+  private let cancellation: ServerContext.RPCCancellationHandle?
   private let isBroken = Mutex(true)
 
-  init(writer: RPCWriter<Element>, defect: Defect) {
+  init(writer: RPCWriter<Element>, defect: Defect, cancellation: ServerContext.RPCCancellationHandle?) {
     self.writer = writer
     self.defect = defect
+    self.cancellation = cancellation
   }
 
   func write(_ element: Element) async throws { try await write(contentsOf: [element]) }
@@ -122,7 +144,9 @@ private final class DefectiveWriter<Element: Sendable>: RPCWriterProtocol {
       defer { isBroken = false }
       return isBroken
     }
-    if isFirst { throw defect }
+    cancellation?.cancel()
+    // The transport of a client that is gone takes nothing any more.
+    if isFirst || cancellation != nil { throw defect }
     try await writer.write(contentsOf: elements)
   }
 }

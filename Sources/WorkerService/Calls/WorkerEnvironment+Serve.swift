@@ -22,8 +22,11 @@ extension WorkerEnvironment {
         }
       }
     } catch {
-      if oneImage { metrics.failed(error, isCancelled: isCancelled.withLock { $0 }) }
-      throw WireError.status(any: drain.reason(error))
+      let isCancelled = isCancelled.withLock { $0 }
+      if oneImage { metrics.failed(error, isCancelled: isCancelled) }
+      // What the transport throws when the client is gone is not a defect.
+      let cause = isCancelled && !(error is PipelineError) ? PipelineError.cancelled : error
+      throw WireError.status(any: drain.reason(cause))
     }
   }
 }
