@@ -56,6 +56,29 @@ def test_unfinished_messages_wait_at_their_client(encoding):
     assert worker.stop() == 0
 
 
+@pytest.mark.parametrize("encoding", [b"identity", b"gzip"])
+def test_messages_without_bytes_take_little_more_than_their_prefixes(encoding):
+    """A client may send as much of each call as its window allows, before anything is charged."""
+    worker = Worker("--memory-limit-mib", str(LIMIT_MIB))
+    before = peak_mib(worker)
+
+    async def flood():
+        raws = [await Raw(worker, reads_results=False).open() for _ in range(5)]
+        await asyncio.sleep(0.5)
+        tasks = [
+            asyncio.create_task(raw.send(raw.call("BatchProcess", (b"grpc-encoding", encoding)), message(b"") * 200_000))
+            for raw in raws for _ in range(40)]
+        await asyncio.wait(tasks, timeout=5)
+        for task in tasks:
+            task.cancel()
+        for raw in raws:
+            raw.writer.close()
+
+    asyncio.run(flood())
+    assert peak_mib(worker) < before + LIMIT_MIB
+    assert worker.stop() == 0
+
+
 def test_large_messages_at_once_wait_for_each_other():
     worker = Worker("--cache-memory-mib", "0", "--memory-limit-mib", str(LIMIT_MIB))
     client, image = Client(worker), bmp(1300)  # 5 MB

@@ -59,7 +59,7 @@ struct MessageAssembler {
       input = ByteBuffer()
     } else if !isInputOwned {
       input = ByteBuffer(bytes: input.readableBytesView)
-    } else {
+    } else if input.readerIndex > input.readableBytes {
       input.discardReadBytes()
     }
     isInputOwned = true

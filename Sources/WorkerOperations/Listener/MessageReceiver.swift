@@ -39,6 +39,8 @@ final class MessageReceiver: ChannelDuplexHandler {
 
   /// The number of messages that are passed on in one turn of the event loop; each takes a few microseconds.
   private static let turnCount = 256
+  /// The number of messages that are assembled ahead; one without bytes needs twenty times the memory of its prefix.
+  private static let readyCount = 16
 
   let connection: ConnectionGuard
   let stream: UInt32
@@ -129,19 +131,19 @@ final class MessageReceiver: ChannelDuplexHandler {
     progress.receivedByteCount += bytes.readableBytes
     do throws(RequestRefusal) {
       try framing.push(bytes, isLast: payload.endStream)
-      if inflater != nil {
-        inflater?.push(bytes)
-        try inflate(context)
-      } else {
-        assembler.push(bytes)
-        try assemble(context)
-      }
+      if inflater != nil { inflater?.push(bytes) } else { assembler.push(bytes) }
+      try read(context)
     } catch {
       return refuse(error)
     }
     noteArrival()
     deliver(context)
     adjustWindow(context)
+  }
+
+  /// Reads messages from the received bytes.
+  private func read(_ context: ChannelHandlerContext) throws(RequestRefusal) {
+    if inflater != nil { try inflate(context) } else { try assemble(context) }
   }
 
   /// Reports what has arrived of the first message.
@@ -158,10 +160,10 @@ final class MessageReceiver: ChannelDuplexHandler {
     missingByteCount = 0
   }
 
-  /// Assembles messages until one waits for memory or more bytes are needed.
+  /// Assembles messages until enough are ready, one waits for memory, or more bytes are needed.
   private func assemble(_ context: ChannelHandlerContext) throws(RequestRefusal) {
     defer { assembler.keep() }
-    while true {
+    while ready.count < Self.readyCount {
       switch assembler.next() {
       case .message(let message):
         hasReceivedMessage = true
@@ -172,10 +174,10 @@ final class MessageReceiver: ChannelDuplexHandler {
     }
   }
 
-  /// Decompresses messages until more bytes are needed, in several turns of the event loop if that takes long.
+  /// Decompresses messages until enough are ready or more bytes are needed, in several turns of the event loop if that
+  /// takes long.
   private func inflate(_ context: ChannelHandlerContext) throws(RequestRefusal) {
-    guard !isResting else { return }
-    while true {
+    while !isResting, ready.count < Self.readyCount {
       switch try inflater?.next() {
       case .message(let message): ready.append(message)
       case .needsTime: return rest(context)
@@ -193,9 +195,10 @@ final class MessageReceiver: ChannelDuplexHandler {
   private func continueAfterRest() {
     isResting = false
     guard let context, !isOver else { return }
-    do throws(RequestRefusal) { try inflate(context) } catch {
+    do throws(RequestRefusal) { try read(context) } catch {
       return refuse(error)
     }
+    noteArrival()
     resume(context)
   }
 
@@ -282,16 +285,23 @@ final class MessageReceiver: ChannelDuplexHandler {
     guard !isResting, isWanted || clientEnd == .read else { return }
     if !ready.isEmpty { expectation = .none }
     var count = 0
-    while !isOver, let message = ready.popFirst() {
-      let isLast = clientEnd == .read && ready.isEmpty && assembler.isEmpty
+    while !isOver, let message = nextMessage(context) {
+      let isLast = clientEnd == .read && ready.isEmpty && isBetweenMessages
       forward(message, isLast: isLast, context)
       if isLast { return }
       // The transport keeps the last buffer that it was passed.
       if message.readableBytes > MessageAssembler.maxFreeByteCount { forward(ByteBuffer(), isLast: false, context) }
       count += 1
-      if count == Self.turnCount, !ready.isEmpty { return rest(context) }
+      if count == Self.turnCount { return rest(context) }
     }
-    if clientEnd == .read, waitingID == nil, !isOver { forward(ByteBuffer(), isLast: true, context) }
+    if clientEnd == .read, waitingID == nil, !isResting, !isOver { forward(ByteBuffer(), isLast: true, context) }
+  }
+
+  private func nextMessage(_ context: ChannelHandlerContext) -> ByteBuffer? {
+    do throws(RequestRefusal) { if ready.isEmpty { try read(context) } } catch {
+      refuse(error)
+    }
+    return ready.popFirst()
   }
 
   private func forward(_ bytes: ByteBuffer, isLast: Bool, _ context: ChannelHandlerContext) {
