@@ -13,4 +13,6 @@ export IMAGE_WORKER_LIBRARIES
 # Swift passes the traits to its compilers in the order of a set, which is another one in each process: without this, a new file, or
 # anything else that makes it plan a build again, compiles every module again.
 export SWIFT_DETERMINISTIC_HASHING=1
+# Tests process many images with the C of a debug build.
+export IMAGE_WORKER_OPTIMIZED_C=1
 exec swift "$@"

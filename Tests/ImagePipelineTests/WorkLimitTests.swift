@@ -80,7 +80,7 @@ struct WorkLimitTests {
     let whole = try work(within: nil, configuration)
     #expect(whole.limit == nil)
     // It pauses in between: the time of all portions counts.
-    let cut = try work(within: .milliseconds(200), configuration)
+    let cut = try work(within: .milliseconds(10), configuration)
     #expect(cut.limit?.name == "max_cpu_seconds_per_image" && cut.limit?.value == 1)
     #expect(cut.byteCount < whole.byteCount)
     #expect(try work(within: .seconds(600), configuration).limit == nil)

@@ -109,7 +109,7 @@ struct PreviewKeyTests {
     limits.maxImagesPerStream = 1
     try await withWorker(limits: limits) { client, environment in
       let responses = try await talk(client) { writer, responses in
-        try await writer.write(Self.start("a", key: "k", image: Self.photo, width: 12_000))
+        try await writer.write(Self.start("a", key: "k", image: Self.photo, width: 30_000))
         _ = await responses.first { $0.itemID == "a" }
         try await writer.write(Self.start("b", key: "k", image: Self.photo))
       }
