@@ -9,7 +9,7 @@ from pathlib import Path
 import grpc
 import pytest
 from conftest import Client, Worker, fixture_bytes, metric, wait_until
-from raw import Raw, bmp, message, process_request
+from raw import WINDOW_UPDATE, Raw, bmp, message, process_request, varint
 
 LIMIT_MIB = 64
 
@@ -76,6 +76,34 @@ def test_messages_without_bytes_take_little_more_than_their_prefixes(encoding):
 
     asyncio.run(flood())
     assert peak_mib(worker) < before + LIMIT_MIB
+    assert worker.stop() == 0
+
+
+def test_ids_of_refused_items_take_little_memory():
+    """A stream remembers some thousand ids, so that it can ignore late parts."""
+    worker = Worker("--memory-limit-mib", str(LIMIT_MIB))
+    before = peak_mib(worker)
+
+    def chunk_of_no_item(number: int) -> bytes:
+        name = str(number).ljust(256, "x").encode()
+        return message(b"\x0a" + varint(len(name)) + name + b"\x1a\x01x")
+
+    async def flood():
+        raw = await Raw(worker).open()
+        await asyncio.sleep(0.5)
+        raw.frame(WINDOW_UPDATE, 0, 0, (1 << 30).to_bytes(4, "big"))  # reads all errors
+
+        async def send():
+            stream = raw.call("BatchProcess")
+            raw.frame(WINDOW_UPDATE, 0, stream, (1 << 30).to_bytes(4, "big"))
+            await raw.send(stream, b"".join(map(chunk_of_no_item, range(16_000))))
+
+        await asyncio.gather(*(send() for _ in range(4)))
+        await asyncio.sleep(1)
+        raw.writer.close()
+
+    asyncio.run(flood())
+    assert peak_mib(worker) < before + 20
     assert worker.stop() == 0
 
 

@@ -33,14 +33,14 @@ final class ItemTable: Sendable {
   private struct State {
     /// Items in progress, by id.
     var entries: [String: Entry] = [:]
-    var ended = RecentIDs(maxCount: 2 * ItemTable.rememberedCount)
+    var ended = RecentIDs(maxCount: ItemTable.rememberedCount)
     /// The newest item of each `preview_key`, until that item has ended.
     var newest: [String: BatchItem] = [:]
     /// The next item, if it waits for room.
     var next: (item: BatchItem, waiter: Waiter<Void>)?
   }
 
-  /// The minimum number of ended items to remember, to distinguish a late part from an invalid one.
+  /// The number of ended items to remember, to distinguish a late part from an invalid one.
   static let rememberedCount = 8192
 
   private let maxOpenUploads: Int
@@ -223,24 +223,22 @@ final class ItemTable: Sendable {
   }
 }
 
-/// A set of the most recently inserted ids, of bounded size.
+/// The most recently inserted ids, as hashes of 8 bytes: clients choose ids of up to 256 bytes and how long a stream lasts.
 struct RecentIDs {
   private let maxCount: Int
-  private var ids: Set<String> = []
-  // Oldest first.
-  private var order: [String] = []
+  private var hashes: [Int] = []
+  /// The place of the oldest one, once there are `maxCount`.
+  private var oldest = 0
 
-  /// Creates an empty set.
-  ///
-  /// - `maxCount`: when it is exceeded, the older half is removed.
+  /// Creates an empty set of at most `maxCount` ids, of which the oldest are forgotten.
   init(maxCount: Int) { self.maxCount = maxCount }
 
-  func contains(_ id: String) -> Bool { ids.contains(id) }
+  func contains(_ id: String) -> Bool { hashes.contains(id.hashValue) }
 
   mutating func insert(_ id: String) {
-    if ids.insert(id).inserted { order.append(id) }
-    guard order.count > maxCount else { return }
-    for forgotten in order.prefix(maxCount / 2) { ids.remove(forgotten) }
-    order.removeFirst(maxCount / 2)
+    guard !contains(id) else { return }
+    guard hashes.count == maxCount else { return hashes.append(id.hashValue) }
+    hashes[oldest] = id.hashValue
+    oldest = (oldest + 1) % maxCount
   }
 }
