@@ -20,6 +20,10 @@ package struct ImageFrame: Sendable, Hashable {
   package var keptAbove: Int
   /// The number of such rows at the bottom.
   package var keptBelow: Int
+  /// The number of rows at the top of the result that its stages leave out, as they are those of the frame before.
+  package var leftOutAbove = 0
+  /// The number of such rows at the bottom.
+  package var leftOutBelow = 0
 
   /// The duration in nanoseconds, rounded down.
   package var nanoseconds: UInt64 {

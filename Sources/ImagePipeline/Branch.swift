@@ -2,17 +2,19 @@ internal import ImageCodecs
 
 /// The stages of one rendition and their state: turns decoded rows into compressed bytes, strip by strip.
 ///
-/// It is a class because an image can have any number of branches, and stages cannot be copied.
+/// It is a class because an image can have any number of branches, and encoders cannot be copied.
 final class Branch {
   let plan: Plan
-  let stages: Pipeline.Stages
+  let clock: StageClock
+  private var stages: Pipeline.Stages
+  private var encode: EncodeStage
   /// Hides the regions of the result; `nil` without any.
   private let mask: RegionMask?
-  let clock: StageClock
   private let budget: ImageBudget
-  private let allowance: WorkAllowance
   private let facts = FactsCollector()
-  private let kept = KeptRows()
+  /// The frame that was begun at the encoder, with the rows that the stages leave out.
+  private var frame: ImageFrame?
+  /// Whether the stages have begun it, too.
   private var isInFrame = false
   /// Whether the stages have not consumed all rows that the mask has made available.
   private var isMasking = false
@@ -30,18 +32,19 @@ final class Branch {
   ) throws(PipelineError) {
     self.plan = plan
     self.budget = budget
-    self.allowance = allowance
     clock = StageClock(tracing: tracing)
     stages = Pipeline.stages(of: plan)
-    mask = plan.hidden.isEmpty ? nil : try RegionMask(plan.hidden, layout: decode.layout, budget: budget)
+    encode = EncodeStage(plan)
+    var layout = decode.layout
+    mask = plan.hidden.isEmpty ? nil : try RegionMask(plan.hidden, layout: layout, budget: budget)
     let interrupted = plan.hasOverlays ? clock.enter(.encode) : nil
     let overlays = try overlays.pixels(of: plan, allowance: allowance)
     if plan.hasOverlays { clock.leave(to: interrupted) }
-    try stages.start(
-      decode.layout,
-      StageContext(
-        budget: budget, allowance: allowance, clock: clock, gauge: gauge, received: received,
-        conversions: decode.conversions, facts: facts, kept: kept, overlays: overlays))
+    let context = StageContext(
+      budget: budget, allowance: allowance, clock: clock, gauge: gauge, received: received,
+      conversions: decode.conversions, facts: facts, overlays: overlays)
+    _ = try stages.start(&layout, context)
+    try encode.start(context)
   }
 
   /// Processes the next decoded rows of a frame and emits the output that they complete.
@@ -51,17 +54,31 @@ final class Branch {
     _ decoded: borrowing Strip, of frame: ImageFrame, output: (RawSpan) -> Void
   ) throws(PipelineError) {
     if !isInFrame {
-      if plan.repeatsRows { kept.decoded = (frame.keptAbove, frame.keptBelow) }
-      try stages.beginFrame(frame, output: output)
-      if stages.isPaused { return }
-      isInFrame = true
-      nanoseconds += frame.nanoseconds
-      playCount = frame.playCount
+      try begin(frame, output)
+      if !isInFrame { return }
     }
-    guard let mask else { return try stages.push(decoded, output: output) }
+    guard let mask else {
+      return try stages.push(decoded) { (strip) throws(PipelineError) in try write(strip, output) }
+    }
     // After a pause, the stages receive the same rows again.
     if !isMasking { mask.push(decoded) }
     try pushMasked(mask, output: output)
+  }
+
+  /// Begins a frame and emits the output that precedes its rows.
+  ///
+  /// After a pause, it must be called again.
+  private func begin(_ decoded: ImageFrame, _ output: (RawSpan) -> Void) throws(PipelineError) {
+    if frame == nil { try encode.beginFrame(decoded) }
+    frame = decoded
+    var begun = decoded
+    try stages.beginFrame(&begun) { (strip) throws(PipelineError) in try write(strip, output) }
+    if stages.isPaused { return }
+    frame = begun
+    try repeatRows(begun.leftOutAbove)
+    isInFrame = true
+    nanoseconds += decoded.nanoseconds
+    playCount = decoded.playCount
   }
 
   /// Passes decoded rows to the stages once the regions are hidden on them, until the stages pause or there are no more.
@@ -73,27 +90,47 @@ final class Branch {
         isMasking = try mask.advance()
       }
       guard isMasking else { return }
-      try stages.push(Strip(format: mask.layout.format, rows: mask.rows), output: output)
-      if stages.isPaused { return }
+      try stages.push(Strip(format: mask.layout.format, rows: mask.rows)) { (strip) throws(PipelineError) in
+        try write(strip, output)
+      }
+      if isPaused { return }
       isMasking = false
     }
+  }
+
+  private func write(_ strip: borrowing Strip, _ output: (RawSpan) -> Void) throws(PipelineError) {
+    let interrupted = clock.enter(.encode)
+    defer { clock.leave(to: interrupted) }
+    try encode.push(strip, output)
+  }
+
+  /// Lets the encoder write rows that the stages leave out, as they are those of the frame before.
+  private func repeatRows(_ count: Int) throws(PipelineError) {
+    guard count > 0 else { return }
+    let interrupted = clock.enter(.encode)
+    defer { clock.leave(to: interrupted) }
+    try encode.repeatRows(count)
   }
 
   /// Ends the frame, if one has begun, and emits the output that follows its rows.
   ///
   /// After a pause, it must be called again.
   func endFrame(output: (RawSpan) -> Void) throws(PipelineError) {
-    guard isInFrame else { return }
+    guard isInFrame, let frame else { return }
     if let mask, !stages.isDone {
       mask.isFinished = true
       try pushMasked(mask, output: output)
       if isMasking { return }
     }
-    try stages.endFrame(output: output)
+    try stages.endFrame { (strip) throws(PipelineError) in try write(strip, output) }
     if stages.isPaused { return }
     mask?.reset()
     isMasking = false
-    isInFrame = false
+    try repeatRows(frame.leftOutBelow)
+    let interrupted = clock.enter(.encode)
+    defer { clock.leave(to: interrupted) }
+    try encode.endFrame()
+    (self.frame, isInFrame) = (nil, false)
     frameCount += 1
   }
 
@@ -102,7 +139,7 @@ final class Branch {
   var isDone: Bool { stages.isDone && plan.neverLarger == nil && !plan.frames.isAnimation }
 
   /// Whether the last call paused because enough output is waiting.
-  var isPaused: Bool { stages.isPaused }
+  var isPaused: Bool { stages.isPaused || encode.isPaused }
 
   /// Emits the rest of the result.
   ///
@@ -111,14 +148,19 @@ final class Branch {
     isFinishing = true
     try endFrame(output: output)
     if isInFrame { return }
-    try stages.finish(end, output: output)
+    stages.finishSpan()
+    let interrupted = clock.enter(.encode)
+    defer { clock.leave(to: interrupted) }
+    try encode.finish(end, output)
   }
 
-  /// Returns the report of the rendition, without the queued time and the total time, which only the caller knows.
+  /// Ends the span of the encoder and returns the report of the rendition, without the queued time and the total time,
+  /// which only the caller knows.
   func report(_ decode: borrowing DecodeStage) -> ProcessingReport {
+    clock.finish(.encode) { encode.describe(&$0) }
     var timings = clock.timings
     timings[.decode] = decode.meter.busy + decode.analysisTime
-    let result = stages.result
+    let result = encode.result
     let options = result.options
     var (input, output) = (plan.input, ImageInfo(plan))
     decode.describeFrames(of: &input)

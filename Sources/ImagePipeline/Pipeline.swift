@@ -5,10 +5,9 @@ extension Pipeline: StageListing {
   ///
   /// This list determines how strips are pushed and finished, the estimated working set, and the spans and timings that
   /// are reported. A stage that applies only to some plans states its condition here. The image's decoder comes before
-  /// these stages and runs once for all renditions.
-  static func stages(of plan: Plan) -> some StageList {
-    DecodedRows()
-      .then(ResizeStage(plan))
+  /// these stages and runs once for all renditions; the encoder of the rendition comes after them.
+  static func stages(of plan: Plan) -> some Stage {
+    Listed(ResizeStage(plan))
       .then(FactsStage(plan), when: plan.factsPlace == .beforeColors)
       .then(ColorStage(plan, to: plan.profileFormat))
       .then(ProfileStage(plan))
@@ -18,7 +17,6 @@ extension Pipeline: StageListing {
       .then(OrientStage(plan), when: plan.orientation != .up)
       .then(PadStage(plan), when: plan.framing.isPadded)
       .then(OverlayStage(plan), when: plan.hasOverlays)
-      .then(EncodeStage(plan))
   }
 }
 
@@ -309,7 +307,6 @@ package struct Pipeline: ~Copyable {
     try branch.finish(end) { output(index, $0) }
     settle()
     if branch.isPaused { return false }
-    branch.stages.finishSpan()
     renditions[index] = compared(branch.report(decode), remedy: branch.plan.sizeRemedy)
     workingCount -= 1
     return true

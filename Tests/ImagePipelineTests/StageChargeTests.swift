@@ -23,7 +23,7 @@ struct StageChargeTests {
 
   @Test("charge nothing and are bypassed where they do not apply", arguments: [true, false])
   func charge(applies: Bool) throws {
-    var stages = DecodedRows().then(SlowStage(), when: applies)
+    var stages = Listed(SlowStage(), applies: applies)
     var layout = Self.layout
     #expect(stages.estimatedByteCount(&layout) == (applies ? 1000 : 0))
     let clock = try push(through: &stages)
@@ -32,7 +32,7 @@ struct StageChargeTests {
 
   @Test("count their time for their own span, and that of the next stage for its span")
   func time() throws {
-    var stages = DecodedRows().then(SlowStage()).then(FilterTimeStage())
+    var stages = Listed(SlowStage()).then(FilterTimeStage())
     let start = ContinuousClock.now
     let clock = try push(through: &stages)
     let elapsed = start.duration(to: .now)
@@ -53,7 +53,7 @@ struct StageChargeTests {
   }
 
   /// Starts the stages, pushes a strip through them and returns their clock.
-  private func push(through stages: inout some Stage & ~Copyable) throws -> StageClock {
+  private func push(through stages: inout some Stage) throws -> StageClock {
     let clock = StageClock(tracing: TraceTarget())
     let context = StageContext(
       budget: ImageBudget(limit: 1 << 20), allowance: WorkAllowance(Cancellation(), limit: nil), clock: clock,

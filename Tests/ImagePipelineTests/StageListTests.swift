@@ -7,7 +7,8 @@ struct StageListTests {
   func documented() throws {
     let design = try document("Architecture.md")
     let list = try document("Sources/ImagePipeline/Pipeline.swift")
-    let line = list.matches(of: /\.then\((\w+)Stage\(/).map { "`\($0.1.lowercased())`" }.joined(separator: " → ")
+    let stages = list.matches(of: /(?:Listed|\.then)\((\w+)Stage\(/).map { "`\($0.1.lowercased())`" }
+    let line = stages.joined(separator: " → ") + " → `encode`"
     #expect(design.split(separator: "\n").contains { $0 == line }, "\(line)")
   }
 }

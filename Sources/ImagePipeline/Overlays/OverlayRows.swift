@@ -4,7 +4,7 @@ internal import Tracing
 
 /// Decodes an image to the rows of an overlay: of the size, orientation and colors of its plan.
 struct OverlayRows: ~Copyable {
-  private typealias Resized = Then<Then<DecodedRows, Listed<ResizeStage>>, Listed<ColorStage>>
+  private typealias Resized = Then<Listed<ResizeStage>, Listed<ColorStage>>
   private typealias Colored = Then<Then<Resized, Listed<ProfileStage>>, Listed<ColorStage>>
   private typealias Stages = Then<Colored, Listed<OrientStage>>
 
@@ -14,8 +14,7 @@ struct OverlayRows: ~Copyable {
   /// - `plan`: the plan of a PNG result.
   init(_ plan: Plan) {
     format = plan.encoder.pixelFormat
-    stages = DecodedRows()
-      .then(ResizeStage(plan))
+    stages = Listed(ResizeStage(plan))
       .then(ColorStage(plan, to: plan.profileFormat))
       .then(ProfileStage(plan))
       .then(ColorStage(plan, to: plan.encoder.pixelFormat))
@@ -60,7 +59,8 @@ struct OverlayRows: ~Copyable {
     var pixels = OverlayPixels(width: width, height: height)
     let (format, opacity) = (rows.format, drawing.opacity)
     func append(_ strip: borrowing Strip) { pixels.append(strip.plane(0), format: format, opacity: opacity) }
-    try rows.stages.beginFrame(next: append)
+    var frame = decode.frame
+    try rows.stages.beginFrame(&frame, next: append)
     while true {
       try allowance.check()
       let event = try decode.read(bytes.extracting(droppingFirst: consumed), isLast: true, consumed: &consumed)

@@ -11,9 +11,10 @@ extension Plan {
   /// Returns an upper bound of the bytes that the stages charge, by their own estimates for the expected layout of
   /// decoded rows.
   func stagesByteCount(header: ImageHeader) throws(PipelineError) -> UInt64 {
-    let layout = expectedLayout(header)
-    return UInt64(Self.blockOverhead + RegionMask.byteCount(hidden, layout: layout))
-      + (try Pipeline.stages(of: self).estimatedByteCount(layout))
+    var layout = expectedLayout(header)
+    let masking = RegionMask.byteCount(hidden, layout: layout)
+    let stages = Pipeline.stages(of: self).estimatedByteCount(&layout)
+    return UInt64(Self.blockOverhead + masking + stages) + (try EncodeStage(self).estimatedByteCount())
   }
 
   /// Returns the layout of the decoder's rows as far as the header determines it; otherwise a larger one.

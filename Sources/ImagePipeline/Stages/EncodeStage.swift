@@ -64,7 +64,7 @@ struct EncodeStage: ~Copyable {
   }
 
   /// Returns an upper bound of the bytes that this stage charges, including its trials for a size limit.
-  func estimatedByteCount(_ layout: PixelLayout) throws(PipelineError) -> UInt64 {
+  func estimatedByteCount() throws(PipelineError) -> UInt64 {
     let (limit, encoder) = (plan.byteLimit, plan.encoder)
     let encoding = try withCodecErrors { () throws(CodecError) in
       guard let limit else { return try encoder.estimatedByteCount() }
@@ -83,7 +83,7 @@ struct EncodeStage: ~Copyable {
     return plan.storedOutputSize.width * 3 * 48 * 3 / 2
   }
 
-  mutating func start(_ layout: PixelLayout, _ context: StageContext) throws(PipelineError) {
+  mutating func start(_ context: StageContext) throws(PipelineError) {
     let plan = plan
     let buffer = try context.allocate { (budget) throws(CodecError) in
       try PixelBuffer(byteCount: Self.bufferByteCount, budget: budget)
@@ -109,10 +109,14 @@ struct EncodeStage: ~Copyable {
     } catch { throw PipelineError(error) }
   }
 
+  /// Writes the next rows of the frame: those that the frame before has there.
+  mutating func repeatRows(_ count: Int) throws(PipelineError) {
+    do { try encoder?.repeatRows(count) } catch { throw PipelineError(error) }
+  }
+
   /// Ends the frame; the bytes that it completes are emitted with the next rows, or at the end.
   mutating func endFrame() throws(PipelineError) {
     guard let allowance = resources?.context.allowance else { return }
-    try repeatRows()
     try encoder?.endFrame(allowance)
     try frames?.store?.encoder.endFrame(allowance)
   }
@@ -120,7 +124,6 @@ struct EncodeStage: ~Copyable {
   /// Encodes rows and emits the bytes that they complete, a few rows at a time, so that little output accumulates.
   mutating func push(_ strip: borrowing Strip, _ output: (RawSpan) -> Void) throws(PipelineError) {
     if case .undecided = destination { try decideDestination() }
-    try repeatRows(isAbove: true)
     var waiting = (0..<strip.format.planeCount).map { strip.plane($0) }
     while waiting.contains(where: { $0.rowCount > 0 }) {
       // A few rows of an image can become any number of result rows.
@@ -135,16 +138,6 @@ struct EncodeStage: ~Copyable {
     }
     endSettledSearch()
     emitResult(output)
-  }
-
-  /// Repeats the rows of the frame before that earlier stages have left out: those above the first strip of the frame, or
-  /// all that are missing at its end.
-  private mutating func repeatRows(isAbove: Bool = false) throws(PipelineError) {
-    guard let kept = resources?.context.kept else { return }
-    let count = kept.leftOut.above + (isAbove ? 0 : kept.leftOut.below)
-    kept.leftOut = (0, isAbove ? kept.leftOut.below : 0)
-    guard count > 0 else { return }
-    do { try encoder?.repeatRows(count) } catch { throw PipelineError(error) }
   }
 
   /// Starts the search, unless the file is already known to be large enough for any result.

@@ -49,7 +49,7 @@ struct PadStage: Stage {
   }
 
   /// Emits the rows above the image.
-  mutating func beginFrame(next: NextStage) throws(PipelineError) {
+  mutating func beginFrame(_ frame: inout ImageFrame, next: NextStage) throws(PipelineError) {
     above = try pushBlank(above, next: next)
   }
 

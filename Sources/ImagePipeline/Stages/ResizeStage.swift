@@ -15,7 +15,6 @@ struct ResizeStage: Stage {
   private var premultiplier: Premultiplier?
   private var merger: PlaneMerger?
   private var gauge: OutputGauge?
-  private var kept: KeptRows?
   // Rows of the current strip: those that were not yet offered to the planes, and those that the planes are consuming.
   private var rest: [Strip.Rows] = []
   private var waiting: [Strip.Rows] = []
@@ -97,14 +96,14 @@ struct ResizeStage: Stage {
     }
     self.windows = windows
     self.format = format
-    (gauge, kept) = (context.gauge, context.kept)
+    gauge = context.gauge
     layout = Self.layout(axes, format)
     return true
   }
 
-  mutating func beginFrame(next: NextStage) throws(PipelineError) {
-    guard let kept, premultiplier != nil, windows[0].isWhole else { return }
-    kept.leftOut = planes[0].keep(above: kept.decoded.above, below: kept.decoded.below)
+  mutating func beginFrame(_ frame: inout ImageFrame, next: NextStage) throws(PipelineError) {
+    guard plan.repeatsRows, premultiplier != nil, windows[0].isWhole else { return }
+    (frame.leftOutAbove, frame.leftOutBelow) = planes[0].keep(above: frame.keptAbove, below: frame.keptBelow)
   }
 
   /// Resamples the rows of a strip and emits the rows that they complete.

@@ -8,7 +8,7 @@ internal import ImageKernels
 ///
 /// Creating a stage from a plan allocates nothing. It can then be asked how much memory it would charge, or be started.
 /// `Pipeline.stages` lists the stages in order.
-protocol Stage: ~Copyable {
+protocol Stage {
   /// The span and the timing in which its work is counted.
   static var span: StageSpan { get }
   /// Whether the span ends when this stage is finished.
@@ -26,7 +26,8 @@ protocol Stage: ~Copyable {
   /// Emits the strips that precede the first one of a frame.
   ///
   /// After a pause, it is called again.
-  mutating func beginFrame(next: NextStage) throws(PipelineError)
+  /// - `frame`: The frame; a stage that leaves out rows at its top and bottom adds their numbers.
+  mutating func beginFrame(_ frame: inout ImageFrame, next: NextStage) throws(PipelineError)
 
   /// Processes the next strip and emits the strips that it completes.
   ///
@@ -39,13 +40,15 @@ protocol Stage: ~Copyable {
   mutating func endFrame(next: NextStage) throws(PipelineError)
 
   /// Whether the last call paused between two strips because enough output is waiting.
-  var isPaused: Bool { get }
+  ///
+  /// Reading it changes nothing, but a list that is only read may be copied as a whole.
+  var isPaused: Bool { mutating get }
 
   /// Whether the stage needs no further strips of this frame.
-  var isDone: Bool { get }
+  var isDone: Bool { mutating get }
 
   /// Ends the span of the stage after the last frame; implemented by lists of stages.
-  mutating func finishSpan()
+  func finishSpan()
 
   /// Adds the attributes of the stage to those of its span.
   func describe(_ attributes: inout StageMeter.Attributes)
@@ -54,14 +57,14 @@ protocol Stage: ~Copyable {
 /// Receives the strips that a stage emits; they are valid only during the call.
 typealias NextStage = (borrowing Strip) throws(PipelineError) -> Void
 
-extension Stage where Self: ~Copyable {
+extension Stage {
   static var span: StageSpan { .encode }
   static var endsSpan: Bool { false }
   var isDone: Bool { false }
   var isPaused: Bool { false }
-  mutating func beginFrame(next: NextStage) throws(PipelineError) {}
+  mutating func beginFrame(_ frame: inout ImageFrame, next: NextStage) throws(PipelineError) {}
   mutating func endFrame(next: NextStage) throws(PipelineError) {}
-  mutating func finishSpan() {}
+  func finishSpan() {}
   func describe(_ attributes: inout StageMeter.Attributes) {}
 }
 
@@ -71,16 +74,6 @@ struct ImageEnd {
   let trailingMetadata: [UInt8]
   /// The size of the file in bytes; for a result that does not depend on it, as far as the decoder has read the file.
   let inputByteCount: UInt64
-}
-
-/// The rows at the top and at the bottom of a frame that are those of the frame before it.
-///
-/// The resizer leaves them out, and the encoder repeats them.
-final class KeptRows {
-  /// The numbers of such rows of the decoded frame; 0 unless the plan allows it.
-  var decoded = (above: 0, below: 0)
-  /// The numbers of rows of the result that are left out.
-  var leftOut = (above: 0, below: 0)
 }
 
 /// The objects that a rendition's stages share.
@@ -96,8 +89,6 @@ struct StageContext {
   let conversions: [ConversionKey: ColorConversion]
   /// Receives the facts of the image.
   var facts = FactsCollector()
-  /// The rows that the frame has in common with the frame before it.
-  var kept = KeptRows()
   /// The pixels of each overlay of the plan.
   let overlays: [OverlayPixels]
 
