@@ -188,9 +188,9 @@ package struct Pipeline: ~Copyable {
           step = .finishing(from: 0)
         }
       case .passing(let index) where index < renditions.count:
-        if try passStrip(to: index, output) { step = .passing(from: index + 1) }
+        if try takeStep(index, output) { step = .passing(from: index + 1) }
       case .endingFrame(let index) where index < renditions.count:
-        if try endFrame(of: index, output) { step = .endingFrame(from: index + 1) }
+        if try takeStep(index, output) { step = .endingFrame(from: index + 1) }
       case .passing, .endingFrame: step = .reading
       case .finishing(let index):
         if needsSize {
@@ -198,7 +198,7 @@ package struct Pipeline: ~Copyable {
           consumed = bytes.byteCount
           guard isLast else { return .needsInput }
         }
-        if try finishWhole(index, output) { step = .finishing(from: index + 1) }
+        if try takeStep(index, output) { step = .finishing(from: index + 1) }
       }
     }
     return endOversized(bytes, consumed: &consumed)
@@ -254,49 +254,34 @@ package struct Pipeline: ~Copyable {
     if case .ended(let outcome) = renditions[index] { outcome } else { .working }
   }
 
-  /// Passes the current strip to a rendition, and finishes the rendition if it needs no further strips.
-  /// - Returns: Whether the rendition has processed the strip; `false` if it paused.
-  private mutating func passStrip(to index: Int, _ output: (Int, RawSpan) -> Void) throws(PipelineError) -> Bool {
+  /// Lets a rendition take the current step; its error does not end the other renditions.
+  /// - Returns: Whether the rendition has done so, or has ended; `false` if it paused.
+  /// - Throws: An error if the work was cancelled or the image's CPU time is used up, as that ends all renditions.
+  private mutating func takeStep(_ index: Int, _ output: (Int, RawSpan) -> Void) throws(PipelineError) -> Bool {
     guard case .working(let branch) = renditions[index] else { return true }
     do throws(PipelineError) {
-      if !branch.isFinishing {
+      switch step {
+      case .passing where !branch.isFinishing:
         let frame = decode.frame
         try decode.withStrip { (decoded) throws(PipelineError) in
           try branch.push(decoded, of: frame) { output(index, $0) }
         }
         if branch.isPaused { return false }
-        guard branch.isDone else { return true }
+        return try branch.isDone ? finish(index, branch, output) : true
+      case .endingFrame:
+        try branch.endFrame { output(index, $0) }
+        return !branch.isPaused
+      case .reading, .passing, .finishing: return try finish(index, branch, output)
       }
-      return try finish(index, branch, output)
     } catch {
-      try end(index, with: error)
+      try allowance.check()
+      renditions[index] = .ended(.failed(error))
+      workingCount -= 1
       return true
     }
   }
 
-  /// Ends a frame of a rendition.
-  /// - Returns: Whether the frame has ended; `false` if the rendition paused.
-  private mutating func endFrame(of index: Int, _ output: (Int, RawSpan) -> Void) throws(PipelineError) -> Bool {
-    guard case .working(let branch) = renditions[index] else { return true }
-    do throws(PipelineError) {
-      try branch.endFrame { output(index, $0) }
-      return !branch.isPaused
-    } catch {
-      try end(index, with: error)
-      return true
-    }
-  }
-
-  /// Finishes a rendition that has received every row.
-  /// - Returns: Whether the rendition has ended; `false` if it paused.
-  private mutating func finishWhole(_ index: Int, _ output: (Int, RawSpan) -> Void) throws(PipelineError) -> Bool {
-    guard case .working(let branch) = renditions[index] else { return true }
-    do throws(PipelineError) { return try finish(index, branch, output) } catch {
-      try end(index, with: error)
-      return true
-    }
-  }
-
+  /// Finishes a rendition that needs no further rows.
   private mutating func finish(
     _ index: Int, _ branch: Branch, _ output: (Int, RawSpan) -> Void
   ) throws(PipelineError) -> Bool {
@@ -310,13 +295,5 @@ package struct Pipeline: ~Copyable {
     renditions[index] = compared(branch.report(decode), remedy: branch.plan.sizeRemedy)
     workingCount -= 1
     return true
-  }
-
-  /// Ends a rendition with an error; the other renditions continue.
-  /// - Throws: An error if the work was cancelled or the image's CPU time is used up, as that ends all renditions.
-  private mutating func end(_ index: Int, with error: PipelineError) throws(PipelineError) {
-    try allowance.check()
-    renditions[index] = .ended(.failed(error))
-    workingCount -= 1
   }
 }
