@@ -27,8 +27,8 @@ final class Branch {
   private(set) var isFinishing = false
 
   init(
-    plan: Plan, decode: borrowing DecodeStage, budget: ImageBudget, allowance: WorkAllowance, gauge: OutputGauge,
-    received: ReceivedBytes, overlays: OverlayLoader, tracing: TraceTarget
+    plan: Plan, decode: borrowing DecodeStage, budget: ImageBudget, allowance: WorkAllowance, flow: ByteFlow,
+    overlays: OverlayLoader, tracing: TraceTarget
   ) throws(PipelineError) {
     self.plan = plan
     self.budget = budget
@@ -41,8 +41,8 @@ final class Branch {
     let overlays = try overlays.pixels(of: plan, allowance: allowance)
     if plan.hasOverlays { clock.leave(to: interrupted) }
     let context = StageContext(
-      budget: budget, allowance: allowance, clock: clock, gauge: gauge, received: received,
-      conversions: decode.conversions, facts: facts, overlays: overlays)
+      budget: budget, allowance: allowance, clock: clock, flow: flow, conversions: decode.conversions,
+      facts: facts, overlays: overlays)
     _ = try stages.start(&layout, context)
     try encode.start(context)
   }

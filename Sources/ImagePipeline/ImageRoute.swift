@@ -1,3 +1,13 @@
+/// The state of the work after a portion of an image's bytes.
+package enum PipelineProgress: Sendable {
+  /// Every byte was consumed; more bytes are needed.
+  case needsInput
+  /// Enough output is waiting; the next call continues with the unconsumed bytes, even if there are none.
+  case paused
+  /// Every rendition has ended; further bytes are ignored.
+  case done
+}
+
 /// Processes one image as its plan specifies: decodes it with a `Pipeline`, or passes it through.
 ///
 /// It is used in the same way as a `Pipeline`.

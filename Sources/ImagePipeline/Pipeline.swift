@@ -65,8 +65,7 @@ package struct Pipeline: ~Copyable {
   private var workingCount: Int
   private let allowance: WorkAllowance
   private var step = Step.reading
-  private let gauge: OutputGauge
-  private let received: ReceivedBytes
+  private let flow: ByteFlow
   private var clock: WorkClock
   // Whether results depend on the size of the whole file, so that none is finished before its end.
   private let needsSize: Bool
@@ -95,8 +94,7 @@ package struct Pipeline: ~Copyable {
     let budget = reader.budget
     maxWorkPixels = reader.limits.maxWorkPixels
     workPixelCount = plan.workPixelCount
-    let gauge = OutputGauge()
-    let received = ReceivedBytes()
+    let flow = ByteFlow()
     let allowance = WorkAllowance(cancellation, limit: reader.limits.maxCPUTime)
     let overlays = OverlayLoader(reader.auxiliary, limits: reader.limits, budget: budget)
     let decode = try DecodeStage(reader, plans: plan.plans, tracing: tracing)
@@ -108,8 +106,8 @@ package struct Pipeline: ~Copyable {
         renditions.append(
           .working(
             try Branch(
-              plan: plan.get(), decode: decode, budget: budget, allowance: allowance, gauge: gauge,
-              received: received, overlays: overlays, tracing: tracing)))
+              plan: plan.get(), decode: decode, budget: budget, allowance: allowance, flow: flow,
+              overlays: overlays, tracing: tracing)))
         workingCount += 1
       } catch {
         renditions.append(.ended(.failed(error)))
@@ -119,8 +117,7 @@ package struct Pipeline: ~Copyable {
     self.renditions = renditions
     self.workingCount = workingCount
     self.allowance = allowance
-    self.gauge = gauge
-    self.received = received
+    self.flow = flow
     self.clock = clock
     hasThreads = plan.plans.contains(where: \.usesLibraryThreads)
     needsSize = plan.plans.contains { $0.neverLarger != nil }
@@ -151,13 +148,13 @@ package struct Pipeline: ~Copyable {
   ) throws(PipelineError) -> PipelineProgress {
     clock.begin()
     allowance.begin()
-    gauge.reset()
-    received.byteCount = decode.arrivedByteCount + UInt64(bytes.byteCount)
-    received.isComplete = isLast
+    flow.waitingByteCount = 0
+    flow.receivedByteCount = decode.arrivedByteCount + UInt64(bytes.byteCount)
+    flow.isComplete = isLast
     var taken = 0
-    let gauge = gauge
+    let flow = flow
     let progress = try advanceStep(bytes, isLast: isLast, consumed: &taken) { index, compressed in
-      gauge.add(compressed.byteCount)
+      flow.waitingByteCount += compressed.byteCount
       output(index, compressed)
     }
     consumed += progress == .paused ? taken : bytes.byteCount
@@ -172,7 +169,7 @@ package struct Pipeline: ~Copyable {
   ) throws(PipelineError) -> PipelineProgress {
     while workingCount > 0 {
       try allowance.check()
-      if gauge.isFull { return .paused }
+      if flow.isFull { return .paused }
       switch step {
       case .reading:
         switch try decode.read(bytes.extracting(droppingFirst: consumed), isLast: isLast, consumed: &consumed) {
@@ -230,13 +227,13 @@ package struct Pipeline: ~Copyable {
 
   /// Compares the size of a complete result with that of the file, as far as it is known.
   private func compared(_ report: ProcessingReport, remedy: String?) -> Rendition {
-    guard let remedy, report.outputByteCount > max(received.byteCount, Self.maxTrivialByteCount) else {
+    guard let remedy, report.outputByteCount > max(flow.receivedByteCount, Self.maxTrivialByteCount) else {
       return .ended(.finished(report))
     }
-    guard received.isComplete else { return .oversized(report, remedy: remedy) }
+    guard flow.isComplete else { return .oversized(report, remedy: remedy) }
     var report = report
     let warning = Warning.largerThanImage(
-      byteCount: report.outputByteCount, imageByteCount: received.byteCount, note: "; \(remedy)")
+      byteCount: report.outputByteCount, imageByteCount: flow.receivedByteCount, note: "; \(remedy)")
     report.warnings.append(warning.reported)
     return .ended(.finished(report))
   }

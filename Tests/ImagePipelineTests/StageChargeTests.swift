@@ -57,8 +57,7 @@ struct StageChargeTests {
     let clock = StageClock(tracing: TraceTarget())
     let context = StageContext(
       budget: ImageBudget(limit: 1 << 20), allowance: WorkAllowance(Cancellation(), limit: nil), clock: clock,
-      gauge: OutputGauge(), received: ReceivedBytes(), conversions: [:],
-      overlays: [])
+      flow: ByteFlow(), conversions: [:], overlays: [])
     var layout = Self.layout
     _ = try stages.start(&layout, context)
     let row = try rowBuffer([1, 2, 3], rowByteCount: 3)

@@ -21,7 +21,7 @@ package final class GainMapRoute {
   private var outcomes: [Pipeline.Outcome]
   private let budget: ImageBudget
   /// Counts the output that is not spooled.
-  private let gauge = OutputGauge()
+  private let flow = ByteFlow()
   /// The position in the file of the next byte.
   private var position: UInt64
   /// Whether the image has ended so that its map can follow.
@@ -57,7 +57,7 @@ package final class GainMapRoute {
   func advance(
     _ bytes: RawSpan, isLast: Bool, consumed: inout Int, output: (_ rendition: Int, RawSpan) -> Void
   ) throws(PipelineError) -> PipelineProgress {
-    gauge.reset()
+    flow.waitingByteCount = 0
     var taken = 0
     while true {
       let rest = bytes.extracting(droppingFirst: taken)
@@ -95,7 +95,7 @@ package final class GainMapRoute {
       if let file = files.first(where: { $0.index == index }) {
         file.append(compressed)
       } else {
-        gauge.add(compressed.byteCount)
+        flow.waitingByteCount += compressed.byteCount
         output(index, compressed)
       }
     }
@@ -105,7 +105,7 @@ package final class GainMapRoute {
     switch progress {
     case .paused:
       image = consume route
-      return gauge.isFull ? .paused : nil
+      return flow.isFull ? .paused : nil
     case .done:
       step = files.isEmpty ? .done : .map
       return nil
@@ -151,14 +151,14 @@ package final class GainMapRoute {
 
   private func emit(_ output: (Int, RawSpan) -> Void) throws(PipelineError) -> PipelineProgress? {
     while let file = files.first {
-      while !gauge.isFull {
+      while !flow.isFull {
         let count = try file.emit { bytes in
-          gauge.add(bytes.byteCount)
+          flow.waitingByteCount += bytes.byteCount
           output(file.index, bytes)
         }
         if count == 0 { break }
       }
-      if gauge.isFull { return .paused }
+      if flow.isFull { return .paused }
       outcomes[file.index] = .finished(try file.finalReport(position: position, budget: budget))
       files.removeFirst()
     }

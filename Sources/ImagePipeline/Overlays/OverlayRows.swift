@@ -47,9 +47,8 @@ struct OverlayRows: ~Copyable {
     var decode = try DecodeStage(reader, plans: [plan], tracing: target)
     var rows = OverlayRows(plan)
     let context = StageContext(
-      budget: budget, allowance: allowance, clock: StageClock(tracing: target), gauge: OutputGauge(),
-      received: ReceivedBytes(), conversions: decode.conversions, facts: FactsCollector(),
-      overlays: [])
+      budget: budget, allowance: allowance, clock: StageClock(tracing: target), flow: ByteFlow(),
+      conversions: decode.conversions, overlays: [])
     var layout = decode.layout
     _ = try rows.stages.start(&layout, context)
     let (width, height) = (drawing.size.width, drawing.size.height)

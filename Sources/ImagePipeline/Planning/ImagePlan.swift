@@ -30,7 +30,7 @@ package struct ImagePlan: Sendable {
 
   /// An upper bound of the compressed bytes that can accumulate before work on the image pauses.
   private var waitingByteCount: UInt64 {
-    let most = UInt64(OutputGauge.maxByteCount + EncodeStage.bufferByteCount)
+    let most = UInt64(ByteFlow.maxWaitingByteCount + EncodeStage.bufferByteCount)
     guard passedThrough == nil else { return most }
     return plans.reduce(0) { sum, plan in min(most, sum + ((try? plan.encoder.maxByteCount()) ?? most)) }
   }

@@ -99,8 +99,8 @@ struct EncodeStage: ~Copyable {
     }
   }
 
-  private var isFull: Bool { resources?.context.gauge.isFull ?? false }
-  private var receivedByteCount: UInt64 { resources?.context.received.byteCount ?? 0 }
+  private var isFull: Bool { resources?.context.flow.isFull ?? false }
+  private var receivedByteCount: UInt64 { resources?.context.flow.receivedByteCount ?? 0 }
 
   mutating func beginFrame(_ frame: ImageFrame) throws(PipelineError) {
     do throws(CodecError) {

@@ -12,7 +12,7 @@ struct OrientStage: Stage {
   private var format = PixelFormat.rgb8
   private var planes: [PlaneOrienter] = []
   private var allowance: WorkAllowance?
-  private var gauge: OutputGauge?
+  private var flow: ByteFlow?
   // The rows in the planes' buffers that `endFrame` has not emitted yet.
   private var unsent: [Strip.Rows]?
   private(set) var isPaused = false
@@ -37,7 +37,7 @@ struct OrientStage: Stage {
   mutating func start(_ layout: inout PixelLayout, _ context: borrowing StageContext) throws(PipelineError) -> Bool {
     format = layout.format
     allowance = context.allowance
-    gauge = context.gauge
+    flow = context.flow
     let (sizes, orientation, format) = (storedSizes(format), orientation, format)
     planes = try context.allocate { (budget) throws(CodecError) in
       var planes: [PlaneOrienter] = []
@@ -69,7 +69,7 @@ struct OrientStage: Stage {
     isPaused = false
     while waiting.contains(where: { !$0.isEmpty }) {
       try allowance?.check()
-      if gauge?.isFull == true {
+      if flow?.isFull == true {
         (unsent, isPaused) = (waiting, true)
         return
       }

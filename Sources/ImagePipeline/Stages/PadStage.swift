@@ -10,7 +10,7 @@ struct PadStage: Stage {
   // The numbers of background rows that are still to be emitted, above and below the image.
   private var above: Int
   private var below: Int
-  private var gauge: OutputGauge?
+  private var flow: ByteFlow?
   private(set) var isPaused = false
 
   private static let rowCount = 16
@@ -32,7 +32,7 @@ struct PadStage: Stage {
 
   mutating func start(_ layout: inout PixelLayout, _ context: borrowing StageContext) throws(PipelineError) -> Bool {
     format = layout.format
-    gauge = context.gauge
+    flow = context.flow
     let rowByteCount = framing.canvasSize.width * format.pixelByteCount
     let samples = [color.red, color.green, color.blue, 255].prefix(format.channelCount)
     // A level of 8 bits twice is that of 16 bits.
@@ -75,7 +75,7 @@ struct PadStage: Stage {
     var left = count
     isPaused = false
     while left > 0 {
-      if gauge?.isFull == true {
+      if flow?.isFull == true {
         isPaused = true
         return left
       }

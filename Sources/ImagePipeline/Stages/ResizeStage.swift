@@ -14,7 +14,7 @@ struct ResizeStage: Stage {
   private var windows: [PlaneWindow] = []
   private var premultiplier: Premultiplier?
   private var merger: PlaneMerger?
-  private var gauge: OutputGauge?
+  private var flow: ByteFlow?
   // Rows of the current strip: those that were not yet offered to the planes, and those that the planes are consuming.
   private var rest: [Strip.Rows] = []
   private var waiting: [Strip.Rows] = []
@@ -96,7 +96,7 @@ struct ResizeStage: Stage {
     }
     self.windows = windows
     self.format = format
-    gauge = context.gauge
+    flow = context.flow
     layout = Self.layout(axes, format)
     return true
   }
@@ -154,7 +154,7 @@ struct ResizeStage: Stage {
   /// - Returns: Whether all offered rows were processed; `false` if enough output is waiting.
   private mutating func resample(next: NextStage) throws(PipelineError) -> Bool {
     while true {
-      if gauge?.isFull == true { return false }
+      if flow?.isFull == true { return false }
       var isIdle = true
       var finished = waiting
       for (index, plane) in planes.enumerated() {

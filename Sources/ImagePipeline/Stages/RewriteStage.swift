@@ -21,7 +21,7 @@ package struct RewriteStage: ~Copyable {
   // The image and the result, as far as the trial has found out about their frames.
   private var input: ImageInfo
   private var output: ImageInfo
-  private let gauge = OutputGauge()
+  private let flow = ByteFlow()
 
   init(
     _ reader: consuming ImageReader, plan: Plan, cancellation: Cancellation, tracing: TraceTarget
@@ -47,7 +47,7 @@ package struct RewriteStage: ~Copyable {
     clock.begin()
     allowance.begin()
     defer { allowance.end() }
-    gauge.reset()
+    flow.waitingByteCount = 0
     let began = meter.begin()
     do throws(PipelineError) {
       var taken = 0
@@ -90,7 +90,7 @@ package struct RewriteStage: ~Copyable {
   ) throws(PipelineError) -> PipelineProgress {
     while true {
       try allowance.check()
-      if gauge.isFull { return .paused }
+      if flow.isFull { return .paused }
       let event: Rewriter.Event
       do {
         let allowance = allowance
@@ -107,7 +107,7 @@ package struct RewriteStage: ~Copyable {
         try rewriter.withPiece { (piece) throws(PipelineError) in
           try trial?.push(isWrittenEnd ? RawSpan() : piece, isLast: isWrittenEnd)
           outputByteCount += UInt64(piece.byteCount)
-          gauge.add(piece.byteCount)
+          flow.waitingByteCount += piece.byteCount
           output(piece)
         }
       case .done:

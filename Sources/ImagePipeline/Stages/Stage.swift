@@ -81,10 +81,8 @@ struct StageContext {
   let budget: ImageBudget
   let allowance: WorkAllowance
   let clock: StageClock
-  /// Counts the output of all renditions of the image.
-  let gauge: OutputGauge
-  /// Counts the input.
-  let received: ReceivedBytes
+  /// Counts the input, and the output of all renditions.
+  let flow: ByteFlow
   /// The conversions of the image's colors; empty if there is nothing to convert.
   let conversions: [ConversionKey: ColorConversion]
   /// Receives the facts of the image.
