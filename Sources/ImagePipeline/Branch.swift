@@ -159,7 +159,7 @@ final class Branch {
   func report(_ decode: borrowing DecodeStage) -> ProcessingReport {
     clock.finish(.encode) { encode.describe(&$0) }
     var timings = clock.timings
-    timings[.decode] = decode.meter.busy + decode.analysisTime
+    timings.decode = decode.meter.busy + decode.analysisTime
     let result = encode.result
     let options = result.options
     var (input, output) = (plan.input, ImageInfo(plan))

@@ -101,7 +101,8 @@ package struct Pipeline: ~Copyable {
     var renditions: [Rendition] = []
     var workingCount = 0
     for (index, plan) in plan.renditions.enumerated() {
-      let tracing = tracing.of(rendition: renditionIDs.isEmpty ? nil : renditionIDs[index])
+      var tracing = tracing
+      tracing.renditionID = renditionIDs.isEmpty ? nil : renditionIDs[index]
       do throws(PipelineError) {
         renditions.append(
           .working(
@@ -146,7 +147,7 @@ package struct Pipeline: ~Copyable {
   package mutating func advance(
     _ bytes: RawSpan, isLast: Bool, consumed: inout Int, output: (_ rendition: Int, RawSpan) -> Void
   ) throws(PipelineError) -> PipelineProgress {
-    clock.begin()
+    clock = WorkClock()
     allowance.begin()
     flow.waitingByteCount = 0
     flow.receivedByteCount = decode.arrivedByteCount + UInt64(bytes.byteCount)

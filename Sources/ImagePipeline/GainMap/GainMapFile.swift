@@ -122,8 +122,11 @@ final class GainMapFile {
     (report.outputByteCount, report.gainMapByteCount) = (byteCount, mapByteCount)
     report.peakMemoryByteCount = UInt64(budget.peak)
     if let obstacle { report.warnings.append(Warning.removedGainMap(because: obstacle).reported) }
-    if let mapReport {
-      for span in StageSpan.allCases where span != .rewrite { report.timings[span] += mapReport.timings[span] }
+    if let ofMap = mapReport?.timings {
+      report.timings.decode += ofMap.decode
+      report.timings.resize += ofMap.resize
+      report.timings.filter += ofMap.filter
+      report.timings.encode += ofMap.encode
     }
     return report
   }

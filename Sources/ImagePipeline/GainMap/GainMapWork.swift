@@ -23,7 +23,7 @@ struct GainMapWork: ~Copyable {
   private var limits: ImageLimits
   private let budget: ImageBudget
   private let cancellation: Cancellation
-  private let tracing: TraceTarget
+  private var tracing: TraceTarget
   /// The description of the map in its header.
   private(set) var metadata = GainMapMetadata()
   private var isMetadataCharged = false
@@ -43,7 +43,8 @@ struct GainMapWork: ~Copyable {
     self.limits = limits
     self.budget = budget
     self.cancellation = cancellation
-    self.tracing = tracing.of(rendition: "gain_map")
+    self.tracing = tracing
+    self.tracing.renditionID = "gain_map"
   }
 
   /// Returns the number of bytes up to the end of the image if a map may follow; `nil` if that is not known.

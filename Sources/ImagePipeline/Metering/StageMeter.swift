@@ -29,27 +29,16 @@ final class StageMeter {
     isPreview = tracing.isPreview
   }
 
-  /// Marks the start of a portion of work; the first call starts the span.
-  /// - Returns: The current time, to be passed to `end`.
-  func begin() -> ContinuousClock.Instant {
-    startSpan()
+  /// Marks the start of a portion of work; the first call starts the span, whose start is no work.
+  /// - Returns: The time at which the portion starts, to be passed to `end`.
+  func begin(_ now: ContinuousClock.Instant = .now) -> ContinuousClock.Instant {
+    guard span == nil, !isFinished else { return now }
+    span = tracer.startSpan(name, context: context, ofKind: .internal)
     return .now
   }
 
-  /// Counts a portion of work from `began` until now.
-  func end(_ began: ContinuousClock.Instant) { add(began, .now) }
-
-  /// Starts the span.
-  /// - Returns: `true` if the span was not started before.
-  @discardableResult
-  func startSpan() -> Bool {
-    guard span == nil, !isFinished else { return false }
-    span = tracer.startSpan(name, context: context, ofKind: .internal)
-    return true
-  }
-
   /// Counts a portion of work and reports it to the observer.
-  func add(_ began: ContinuousClock.Instant, _ ended: ContinuousClock.Instant) {
+  func end(_ began: ContinuousClock.Instant, _ ended: ContinuousClock.Instant = .now) {
     guard !isFinished else { return }
     busy += began.duration(to: ended)
     observer?(name, began, ended)
@@ -127,13 +116,6 @@ package struct TraceTarget: Sendable {
     self.context = context
     self.observer = observer
     self.isPreview = isPreview
-  }
-
-  /// Returns the target for stages that work for one of several renditions.
-  func of(rendition id: String?) -> TraceTarget {
-    var target = self
-    target.renditionID = id
-    return target
   }
 }
 

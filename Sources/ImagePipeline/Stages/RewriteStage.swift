@@ -44,7 +44,7 @@ package struct RewriteStage: ~Copyable {
   mutating func advance(
     _ bytes: RawSpan, isLast: Bool, consumed: inout Int, output: (RawSpan) -> Void
   ) throws(PipelineError) -> PipelineProgress {
-    clock.begin()
+    clock = WorkClock()
     allowance.begin()
     defer { allowance.end() }
     flow.waitingByteCount = 0
