@@ -28,76 +28,46 @@ struct ResizeStage: Stage {
 
   init(_ plan: Plan) { self.plan = plan }
 
-  /// Returns the arithmetic for rows of `layout`.
-  private func resampling(_ layout: PixelLayout) -> Resampling {
-    guard plan.resampling == .pillow else { return plan.resampling }
-    return switch layout.format {
-    case .gray8, .rgb8, .rgba8, .ycc8: .pillow
-    case .cmyk8, .gray16, .rgb16, .rgba16, .premultipliedRGBA16: .stored
-    }
-  }
-
-  /// Returns the layout of the rows that are resampled.
-  private func merged(_ layout: PixelLayout) -> PixelLayout {
-    guard resampling(layout) != .stored, layout.format == .ycc8 else { return layout }
-    return PixelLayout(format: .rgb8, planes: [layout.mergedPlane])
-  }
-
-  /// Returns the format of the resampled rows.
-  private func resampledFormat(_ source: PixelLayout) -> PixelFormat {
-    source.format.hasAlpha && resampling(source) == .stored ? .premultipliedRGBA16 : source.format
-  }
-
   func estimatedByteCount(_ layout: inout PixelLayout) -> Int {
-    let (decoded, source) = (layout, merged(layout))
-    let format = resampledFormat(source)
-    let windows = Self.windows(plan: plan, source: source)
-    let axes = Self.axes(plan: plan, source: source, windows: windows)
-    let isMerged = decoded.planes.count > source.planes.count
-    layout = Self.layout(axes, format)
-    if Self.isIdentity(axes, windows), !isMerged { return 0 }
-    var sum = axes.reduce(0) { sum, axis in
+    let (decoded, work) = (layout, Resizing(plan, layout))
+    layout = work.layout
+    if work.isIdentity { return 0 }
+    var sum = work.axes.reduce(0) { sum, axis in
       sum
         + PlaneResizer.byteCount(
-          horizontal: axis.horizontal, vertical: axis.vertical, format: format, resampling: resampling(source))
+          horizontal: axis.horizontal, vertical: axis.vertical, format: work.format, resampling: work.resampling)
     }
-    if isMerged { sum += PlaneMerger.estimatedByteCount(decoded) }
-    guard format == .premultipliedRGBA16 else { return sum }
-    return sum + Premultiplier.byteCount(width: windows[0].columnCount, rowCount: Self.premultipliedRowCount)
+    if work.isMerged { sum += PlaneMerger.estimatedByteCount(decoded) }
+    guard work.format == .premultipliedRGBA16 else { return sum }
+    return sum + Premultiplier.byteCount(width: work.windows[0].columnCount, rowCount: Self.premultipliedRowCount)
   }
 
   mutating func start(_ layout: inout PixelLayout, _ context: borrowing StageContext) throws(PipelineError) -> Bool {
-    let (decoded, source) = (layout, merged(layout))
-    let windows = Self.windows(plan: plan, source: source)
-    let axes = Self.axes(plan: plan, source: source, windows: windows)
-    let isMerged = decoded.planes.count > source.planes.count
-    guard isMerged || !Self.isIdentity(axes, windows) else { return false }
-    let (format, resampling) = (resampledFormat(source), resampling(source))
+    let (decoded, work) = (layout, Resizing(plan, layout))
+    if work.isIdentity { return false }
     planes = try context.allocate { (budget) throws(CodecError) in
       var planes: [PlaneResizer] = []
-      for axis in axes {
+      for axis in work.axes {
         planes.append(
           try PlaneResizer(
-            horizontal: axis.horizontal, vertical: axis.vertical, format: format, resampling: resampling,
+            horizontal: axis.horizontal, vertical: axis.vertical, format: work.format, resampling: work.resampling,
             known: planes.last, budget: budget))
       }
       return planes
     }
-    if isMerged {
+    if work.isMerged {
       merger = try context.allocate { (budget) throws(CodecError) in
         try PlaneMerger(decoded, doubles: true, budget: budget)
       }
     }
+    (windows, format, layout) = (work.windows, work.format, work.layout)
     if format == .premultipliedRGBA16 {
       let width = windows[0].columnCount
       premultiplier = try context.allocate { (budget) throws(CodecError) in
-        try Premultiplier(source.format, width: width, rowCount: Self.premultipliedRowCount, budget: budget)
+        try Premultiplier(decoded.format, width: width, rowCount: Self.premultipliedRowCount, budget: budget)
       }
     }
-    self.windows = windows
-    self.format = format
     flow = context.flow
-    layout = Self.layout(axes, format)
     return true
   }
 
@@ -187,66 +157,83 @@ struct ResizeStage: Stage {
     if !plan.hidden.isEmpty { attributes["imageworker.hidden_regions"] = .int64(Int64(plan.hidden.count)) }
     if !plan.faces.isEmpty { attributes["imageworker.faces"] = .int64(Int64(plan.faces.count)) }
   }
+}
 
-  private static func axes(
-    plan: Plan, source: PixelLayout, windows: [PlaneWindow]
-  ) -> [(horizontal: AxisGeometry, vertical: AxisGeometry)] {
-    let target = plan.storedOutputSize
-    return source.planes.enumerated().map { index, plane in
-      // Chroma is resampled directly to the size at which it is encoded.
-      let scale = index > 0 && plan.encoder.pixelFormat == .ycc8 ? plan.storedChromaScale : (horizontal: 1, vertical: 1)
-      let enlargement = AxisGeometry.Enlargement(isChroma: index > 0, width: plane.width)
-      let window = windows[index]
-      var horizontal = AxisGeometry(
-        sourceCount: window.columnCount, sourceScale: plane.horizontalScale, sourceLength: plan.storedWindow.width,
-        sourceStart: window.columnOffset, destinationScale: scale.horizontal, destinationLength: target.width,
-        isReversed: plan.orientation.reversesColumns, kernel: plan.kernel, enlargement: enlargement)
-      var vertical = AxisGeometry(
-        sourceCount: window.rowCount, sourceScale: plane.verticalScale, sourceLength: plan.storedWindow.height,
-        sourceStart: window.rowOffset, destinationScale: scale.vertical, destinationLength: target.height,
-        isReversed: plan.orientation.reversesRows, kernel: plan.kernel, enlargement: enlargement)
-      // For a result with full-resolution chroma, subsampled chroma is doubled as decoders do it: a sharper enlargement
-      // scores lower in measurements. An image that is decoded at a reduced size has already lost more detail than that
-      // affects.
-      let mayDouble = index > 0 && plan.decodeScale == 8 && enlargement == .linear && plan.kernel == .lanczos3
-      horizontal.isDoubled =
-        mayDouble && scale.horizontal == 1 && plane.horizontalScale == 0.5 && horizontal.ratio > 0.5
-      vertical.isDoubled = mayDouble && scale.vertical == 1 && plane.verticalScale == 0.5 && vertical.ratio > 0.5
-      horizontal.emphasis = Self.emphasis(decodeScale: plan.decodeScale)
-      vertical.emphasis = horizontal.emphasis
-      return (horizontal, vertical)
+/// The geometry and the arithmetic with which rows of a layout are resampled.
+private struct Resizing {
+  typealias Axes = (horizontal: AxisGeometry, vertical: AxisGeometry)
+
+  let resampling: Resampling
+  /// Whether planes are merged first.
+  let isMerged: Bool
+  /// The format of the resampled rows.
+  let format: PixelFormat
+  /// The part of each plane that is resampled.
+  let windows: [PlaneWindow]
+  /// The axes of each plane.
+  let axes: [Axes]
+
+  init(_ plan: Plan, _ decoded: PixelLayout) {
+    resampling =
+      switch decoded.format {
+      case .gray8, .rgb8, .rgba8, .ycc8: plan.resampling
+      case .cmyk8, .gray16, .rgb16, .rgba16, .premultipliedRGBA16:
+        plan.resampling == .pillow ? .stored : plan.resampling
+      }
+    isMerged = resampling != .stored && decoded.format == .ycc8
+    let source = isMerged ? PixelLayout(format: .rgb8, planes: [decoded.mergedPlane]) : decoded
+    format = source.format.hasAlpha && resampling == .stored ? .premultipliedRGBA16 : source.format
+    let window = plan.storedWindow
+    let windows = source.planes.map {
+      PlaneWindow(
+        $0, x: window.x, y: window.y, width: window.width, height: window.height,
+        isWhole: window == Window(plan.storedSize), pixelByteCount: source.format.pixelByteCount)
+    }
+    self.windows = windows
+    axes = source.planes.enumerated().map { index, plane in
+      Self.axes(plan, plane, windows[index], isChroma: index > 0)
     }
   }
 
-  /// Returns the emphasis that compensates for the decoder's low-pass.
-  ///
-  /// The value is measured; see Benchmarks/results/shrink-on-load.md. At 1/8, a sample is the mean of its block, which
-  /// attenuates fine detail. The other reduced transforms hardly do.
-  private static func emphasis(decodeScale: Int) -> Double { decodeScale == 1 ? 1.0 / 16 : 0 }
+  private static func axes(_ plan: Plan, _ plane: PlaneLayout, _ window: PlaneWindow, isChroma: Bool) -> Axes {
+    let target = plan.storedOutputSize
+    // Chroma is resampled directly to the size at which it is encoded.
+    let scale = isChroma && plan.encoder.pixelFormat == .ycc8 ? plan.storedChromaScale : (horizontal: 1, vertical: 1)
+    let enlargement = AxisGeometry.Enlargement(isChroma: isChroma, width: plane.width)
+    var horizontal = AxisGeometry(
+      sourceCount: window.columnCount, sourceScale: plane.horizontalScale, sourceLength: plan.storedWindow.width,
+      sourceStart: window.columnOffset, destinationScale: scale.horizontal, destinationLength: target.width,
+      isReversed: plan.orientation.reversesColumns, kernel: plan.kernel, enlargement: enlargement)
+    var vertical = AxisGeometry(
+      sourceCount: window.rowCount, sourceScale: plane.verticalScale, sourceLength: plan.storedWindow.height,
+      sourceStart: window.rowOffset, destinationScale: scale.vertical, destinationLength: target.height,
+      isReversed: plan.orientation.reversesRows, kernel: plan.kernel, enlargement: enlargement)
+    // For a result with full-resolution chroma, subsampled chroma is doubled as decoders do it: a sharper enlargement
+    // scores lower in measurements. An image that is decoded at a reduced size has already lost more detail than that
+    // affects.
+    let mayDouble = isChroma && plan.decodeScale == 8 && enlargement == .linear && plan.kernel == .lanczos3
+    horizontal.isDoubled =
+      mayDouble && scale.horizontal == 1 && plane.horizontalScale == 0.5 && horizontal.ratio > 0.5
+    vertical.isDoubled = mayDouble && scale.vertical == 1 && plane.verticalScale == 0.5 && vertical.ratio > 0.5
+    // Compensates for the decoder's low-pass. The value is measured; see Benchmarks/results/shrink-on-load.md. At 1/8, a
+    // sample is the mean of its block, which attenuates fine detail. The other reduced transforms hardly do.
+    horizontal.emphasis = plan.decodeScale == 1 ? 1.0 / 16 : 0
+    vertical.emphasis = horizontal.emphasis
+    return (horizontal, vertical)
+  }
 
-  /// Returns the layout of the resampled rows.
-  private static func layout(
-    _ axes: [(horizontal: AxisGeometry, vertical: AxisGeometry)], _ format: PixelFormat
-  ) -> PixelLayout {
+  /// Whether the rows remain as they are.
+  var isIdentity: Bool {
+    !isMerged && axes.allSatisfy { $0.horizontal.isIdentity && $0.vertical.isIdentity }
+      && windows.allSatisfy(\.isWhole)
+  }
+
+  /// The layout of the resampled rows.
+  var layout: PixelLayout {
     PixelLayout(
       format: format,
       planes: axes.map {
         PlaneLayout(width: $0.horizontal.destinationCount, height: $0.vertical.destinationCount)
       })
-  }
-
-  private static func windows(plan: Plan, source: PixelLayout) -> [PlaneWindow] {
-    let window = plan.storedWindow
-    return source.planes.map {
-      PlaneWindow(
-        $0, x: window.x, y: window.y, width: window.width, height: window.height,
-        isWhole: window == Window(plan.storedSize), pixelByteCount: source.format.pixelByteCount)
-    }
-  }
-
-  private static func isIdentity(
-    _ axes: [(horizontal: AxisGeometry, vertical: AxisGeometry)], _ windows: [PlaneWindow]
-  ) -> Bool {
-    axes.allSatisfy { $0.horizontal.isIdentity && $0.vertical.isIdentity } && windows.allSatisfy(\.isWhole)
   }
 }
