@@ -260,8 +260,8 @@ package struct Pipeline: ~Copyable {
     do throws(PipelineError) {
       switch step {
       case .passing where !branch.isFinishing:
-        let frame = decode.frame
-        try decode.withStrip { (decoded) throws(PipelineError) in
+        let frame = decode.decoder.frame
+        try decode.decoder.withStrip { (decoded) throws(PipelineError) in
           try branch.push(decoded, of: frame) { output(index, $0) }
         }
         if branch.isPaused { return false }

@@ -58,14 +58,14 @@ struct OverlayRows: ~Copyable {
     var pixels = OverlayPixels(width: width, height: height)
     let (format, opacity) = (rows.format, drawing.opacity)
     func append(_ strip: borrowing Strip) { pixels.append(strip.plane(0), format: format, opacity: opacity) }
-    var frame = decode.frame
+    var frame = decode.decoder.frame
     try rows.stages.beginFrame(&frame, next: append)
     while true {
       try allowance.check()
       let event = try decode.read(bytes.extracting(droppingFirst: consumed), isLast: true, consumed: &consumed)
       if event == .needsInput { throw PipelineError(.truncatedImage, "the image is truncated") }
       if event != .stripReady { break }
-      try decode.withStrip { (decoded) throws(PipelineError) in
+      try decode.decoder.withStrip { (decoded) throws(PipelineError) in
         try rows.stages.push(decoded, next: append)
       }
     }

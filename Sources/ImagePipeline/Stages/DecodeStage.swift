@@ -3,7 +3,7 @@ internal import Tracing
 
 /// Decodes bytes to strips of rows.
 struct DecodeStage: ~Copyable {
-  private var decoder: Decoder
+  private(set) var decoder: Decoder
   // At most the prefix from format detection; the decoder reads it before any other byte.
   private var leftover: [UInt8]
   // Bytes that were read when the image's pixels were searched.
@@ -105,14 +105,6 @@ struct DecodeStage: ~Copyable {
     stored?.consume(rest)
     inputByteCount += UInt64(rest + byteCount)
   }
-
-  /// Calls `body` with the rows of the last `.stripReady` event.
-  func withStrip(_ body: (borrowing Strip) throws(PipelineError) -> Void) throws(PipelineError) {
-    try decoder.withStrip(body)
-  }
-
-  /// The frame of the last strip.
-  var frame: ImageFrame { decoder.frame }
 
   /// The image's properties as far as its frames are known; those that the header specified remain.
   func describeFrames(of input: inout ImageInfo) {

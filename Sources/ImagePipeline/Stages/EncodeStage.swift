@@ -136,7 +136,7 @@ struct EncodeStage: ~Copyable {
       try push(portion: Strip(format: strip.format, rows: portion))
       try drain(output)
     }
-    endSettledSearch()
+    if case .search(let target) = destination { endSettledSearch(target) }
     emitResult(output)
   }
 
@@ -150,10 +150,8 @@ struct EncodeStage: ~Copyable {
   }
 
   /// Ends the search once the file is known to be large enough for any result: the first trial is then the result.
-  private mutating func endSettledSearch() {
-    guard case .search(let target) = destination, let limit = plan.byteLimit,
-      limit.isSettled(received: receivedByteCount)
-    else { return }
+  private mutating func endSettledSearch(_ target: ByteTarget) {
+    guard let limit = plan.byteLimit, limit.isSettled(received: receivedByteCount) else { return }
     outputByteCount = target.trial.byteCount
     destination = .result(target.trial, offset: 0)
   }
@@ -170,7 +168,10 @@ struct EncodeStage: ~Copyable {
   /// finished.
   private mutating func drain(_ output: (RawSpan) -> Void) throws(PipelineError) {
     guard let buffer = resources?.buffer else { return }
-    while let count = try readOutput(into: buffer), count > 0 {
+    while true {
+      let count: Int
+      do { count = try encoder?.read(into: buffer) ?? 0 } catch { throw PipelineError(error) }
+      if count == 0 { return }
       try buffer.withBytes(count) { (bytes) throws(PipelineError) in
         switch destination {
         case .search(let target): return try target.trial.append(bytes)
@@ -185,10 +186,6 @@ struct EncodeStage: ~Copyable {
     }
   }
 
-  private mutating func readOutput(into buffer: PixelBuffer) throws(PipelineError) -> Int? {
-    do { return try encoder?.read(into: buffer) } catch { throw PipelineError(error) }
-  }
-
   /// Finishes the result and emits the rest, pausing when enough output is waiting.
   mutating func finish(_ end: ImageEnd, _ output: (RawSpan) -> Void) throws(PipelineError) {
     isPaused = false
@@ -197,7 +194,7 @@ struct EncodeStage: ~Copyable {
         do { try encoder?.append(exif: end.trailingMetadata) } catch { throw PipelineError(error) }
       }
       if let allowance = resources?.context.allowance { try encoder?.finish(allowance) }
-      try settleFrames(end)
+      if let search = frames { try settleFrames(search, end) }
       isEncoded = true
     }
     if case .search = destination {
@@ -216,8 +213,8 @@ struct EncodeStage: ~Copyable {
   }
 
   /// Chooses the animation that fits the size limit, if there is one.
-  private mutating func settleFrames(_ end: ImageEnd) throws(PipelineError) {
-    guard let search = frames, let resources, let first = encoder.take() else { return }
+  private mutating func settleFrames(_ search: FrameSearch, _ end: ImageEnd) throws(PipelineError) {
+    guard let resources, let first = encoder.take() else { return }
     let result = try search.settle(
       EncodedFrames(first, options: options), end, resources.buffer, resources.context.allowance)
     frames = nil

@@ -8,8 +8,8 @@ struct PadStage: Stage {
   // Buffers for canvas rows that contain the image and for rows of background only; set after the start.
   private var rows: (canvas: RowBuffer, blank: RowBuffer)?
   // The numbers of background rows that are still to be emitted, above and below the image.
-  private var above: Int
-  private var below: Int
+  private var above = 0
+  private var below = 0
   private var flow: ByteFlow?
   private(set) var isPaused = false
 
@@ -18,11 +18,10 @@ struct PadStage: Stage {
   init(_ plan: Plan) {
     framing = plan.framing
     color = plan.background
-    (above, below) = Self.blankRowCounts(framing)
   }
 
-  /// Returns the numbers of background rows above and below the image.
-  private static func blankRowCounts(_ framing: Framing) -> (above: Int, below: Int) {
+  /// The numbers of background rows above and below the image.
+  private var blankRowCounts: (above: Int, below: Int) {
     (framing.top, framing.canvasSize.height - framing.imageSize.height - framing.top)
   }
 
@@ -45,6 +44,7 @@ struct PadStage: Stage {
       return buffer
     }
     rows = (try background(), try background())
+    (above, below) = blankRowCounts
     return true
   }
 
@@ -65,7 +65,7 @@ struct PadStage: Stage {
   /// Emits the rows below the image.
   mutating func endFrame(next: NextStage) throws(PipelineError) {
     below = try pushBlank(below, next: next)
-    if !isPaused { (above, below) = Self.blankRowCounts(framing) }
+    if !isPaused { (above, below) = blankRowCounts }
   }
 
   /// Emits up to `count` background rows.

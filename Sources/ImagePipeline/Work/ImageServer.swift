@@ -101,7 +101,11 @@ package final class ImageServer {
       consumed += isComplete ? count : window.byteCount
       guard isComplete else { continue }
       let following = planning.followingByteCount.map { $0 + UInt64(bytes.byteCount - consumed) }
-      let plan = try reader.plan(planning.results, followingByteCount: following)
+      let plan =
+        switch planning.results {
+        case .renditions(let configurations): try reader.plan(configurations, followingByteCount: following)
+        case .preview(let configuration, let maxSide): try reader.previewPlan(configuration, maxSide: maxSide)
+        }
       self.plan = plan
       isEnded = plan.renditions.map { _ in false }
       response.plan = PlannedImage(plan)
@@ -151,16 +155,13 @@ package final class ImageServer {
   }
 
   private func noteEnds(of route: borrowing ImageRoute) {
-    guard let plan else { return }
     for index in isEnded.indices where !isEnded[index] {
-      let outcome: Result<ProcessingReport, PipelineError>
-      switch (plan.renditions[index], route.outcome(of: index)) {
-      case (.failure(let error), _), (_, .failed(let error)): outcome = .failure(error)
-      case (_, .finished(let report)): outcome = .success(report)
-      case (_, .working): continue
+      switch route.outcome(of: index) {
+      case .working: continue
+      case .finished(let report): response.ends.append((index, .success(report)))
+      case .failed(let error): response.ends.append((index, .failure(error)))
       }
       isEnded[index] = true
-      response.ends.append((index, outcome))
     }
   }
 }
@@ -168,16 +169,5 @@ package final class ImageServer {
 extension PipelineError {
   fileprivate static var outOfOrder: PipelineError {
     PipelineError(.internalDefect, "an image received a request that does not fit its state")
-  }
-}
-
-extension ImageReader {
-  fileprivate mutating func plan(
-    _ results: WorkRequest.Planning.Results, followingByteCount: UInt64?
-  ) throws(PipelineError) -> ImagePlan {
-    switch results {
-    case .renditions(let configurations): try plan(configurations, followingByteCount: followingByteCount)
-    case .preview(let configuration, let maxSide): try previewPlan(configuration, maxSide: maxSide)
-    }
   }
 }
