@@ -79,13 +79,11 @@ struct NeverLarger: Sendable, Hashable {
   }
 
   /// Returns what a request without the rule can change about a result that is larger than its image; `nil` if its
-  /// quality is already low, or it is not compressed.
-  static func remedy(
-    _ configuration: ProcessingConfiguration, inputFormat: ImageFormat, encoder: EncoderOptions
-  ) -> String? {
-    if encoder.format == .raw { return nil }
+  /// quality is already low, it is not compressed, or it is a preview.
+  static func remedy(_ draft: PlanDraft, inputFormat: ImageFormat, encoder: EncoderOptions) -> String? {
+    if draft.isPreview || encoder.format == .raw { return nil }
     guard encoder.isLossy else { return "request a lossy format" }
-    guard configuration.targetSimilarity == nil else { return "lower target_similarity" }
+    guard draft.configuration.targetSimilarity == nil else { return "lower target_similarity" }
     let isLow = encoder.quality <= floor(isSameFormat: encoder.format == inputFormat)
     return isLow ? nil : "lower compression_quality"
   }

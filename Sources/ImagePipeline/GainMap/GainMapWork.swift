@@ -247,7 +247,7 @@ extension ImageReader {
         stored.turned(by: orientation), image: imageSize.turned(by: orientation))
       return Result<PlanDraft, PipelineError>.success(
         PlanDraft(
-          file.gainMap.configuration, orientation: orientation, framing: framing, isPreview: false, isGainMap: true,
+          configuration: file.gainMap.configuration, orientation: orientation, framing: framing, isGainMap: true,
           levels: file.gainMap.stored?.levels))
     }
     var plan = try decodedPlan(header, drafts)

@@ -16,6 +16,11 @@ package struct Plan: Sendable, Hashable {
   /// The values are measured; see Benchmarks/results/webp.md.
   private static func minHidingReduction(quality: Double) -> Double { quality >= 0.9 ? 8 : 4 }
 
+  /// The maximum side of the image and of the result in pixels, given by how the resampler counts samples.
+  static let maxSide = 1 << 26
+  /// The maximum side in pixels of a result to which area filters are applied.
+  static let maxFilteredSide = 1 << 20
+
   /// The properties of the image.
   package internal(set) var input: ImageInfo
   /// The size of the stored image in pixels, before orientation.
@@ -166,7 +171,7 @@ package struct Plan: Sendable, Hashable {
     factsPlace = FactsPlace(configuration, header: header, filterFormat: filterFormat)
     warnings = draft.knownWarnings(header, color.obstacle, depth.obstacle)
     headerWarnings = header.warnings.map { Warning($0, of: header) }
-    sizeRemedy = neverLarger == nil ? draft.sizeRemedy(inputFormat: header.format, encoder: options) : nil
+    sizeRemedy = neverLarger == nil ? NeverLarger.remedy(draft, inputFormat: header.format, encoder: options) : nil
     profileFormat = color.inputFormat(of: header, filterFormat)
     conversionByteCount = color.conversionByteCount(header)
     workingSetByteCount = decodeByteCount + (try stagesByteCount(header: header))
@@ -180,6 +185,18 @@ package struct Plan: Sendable, Hashable {
     let decoding = overlays.map(\.decodeByteCount).max() ?? 0
     workingSetByteCount =
       max(workingSetByteCount, decodeByteCount + decoding) + overlays.reduce(0) { $0 + UInt64($1.byteCount) }
+  }
+
+  /// Checks that every stage can be created for these sizes.
+  /// - Throws: `limitExceeded` with the name of the limit.
+  static func checkSides(stored: PixelSize, framing: Framing, filters: FilterChain) throws(PipelineError) {
+    var limits = [(stored, maxSide, "max_side"), (framing.imageSize, maxSide, "max_side")]
+    if filters.hasAreas { limits.append((framing.imageSize, maxFilteredSide, "max_filtered_side")) }
+    for (size, limit, name) in limits {
+      let side = max(size.width, size.height)
+      guard side > limit else { continue }
+      throw PipelineError(exceeding: name, limit: UInt64(limit), value: UInt64(side), unit: "pixels per side")
+    }
   }
 
   private static func channelCount(_ header: ImageHeader) -> Int {

@@ -26,8 +26,8 @@ extension PlanDraft {
     (preview.jpeg, preview.png, preview.webp, preview.avif, preview.jxl) = (nil, nil, nil, nil, nil)
     preview.tensor = nil
     return PlanDraft(
-      preview, orientation: orientation, framing: framing.scaled(by: factor), isPreview: true, overlayFactor: factor,
-      faces: faces)
+      configuration: preview, orientation: orientation, framing: framing.scaled(by: factor), isPreview: true,
+      overlayFactor: factor, faces: faces)
   }
 }
 
