@@ -36,6 +36,12 @@ package final class RowQueue {
     return rows
   }
 
+  /// The rows, which are valid until the next append.
+  var rows: Strip.Rows { buffer.rows(first: first, count: rowCount) }
+
+  /// Returns the address of a row, of 8-bit samples.
+  func bytes(_ index: Int) -> UnsafeMutablePointer<UInt8> { buffer.bytes(first + index) }
+
   private func makeRoom(for count: Int) throws(CodecError) {
     guard first + rowCount + count > buffer.rowCount else { return }
     if rowCount + count <= buffer.rowCount {

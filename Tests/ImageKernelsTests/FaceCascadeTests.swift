@@ -40,7 +40,7 @@ struct FaceCascadeTests {
     #expect(SquareFaces.cascade.contains(damage.old))
     let range = try #require(SquareFaces.cascade.firstRange(of: damage.old))
     let text = SquareFaces.cascade.replacingCharacters(in: range, with: damage.new)
-    let error = #expect(throws: FaceModelError.self) { try FaceCascade(text: Array(text.utf8)) }
+    let error = #expect(throws: FaceModelError.self) { try FaceModel(bytes: Array(text.utf8)) }
     #expect(error?.reason == damage.reason)
   }
 
@@ -49,25 +49,25 @@ struct FaceCascadeTests {
     let text = SquareFaces.cascade
     let end = text.utf8.count - "</features>".utf8.count
     for count in stride(from: 0, to: end - 150, by: 7) {
-      #expect(throws: FaceModelError.self) { try FaceCascade(text: Array(text.utf8.prefix(count))) }
+      #expect(throws: FaceModelError.self) { try FaceModel(bytes: Array(text.utf8.prefix(count))) }
     }
   }
 
   @Test("texts that differ have other identities")
   func identity() throws {
-    let one = try FaceCascade(text: Array(SquareFaces.cascade.utf8))
-    #expect(one.identity == (try FaceCascade(text: Array(SquareFaces.cascade.utf8))).identity)
-    #expect(one.identity != (try FaceCascade(text: Array((SquareFaces.cascade + " ").utf8))).identity)
+    let one = try FaceModel(bytes: Array(SquareFaces.cascade.utf8))
+    #expect(one.identity == (try FaceModel(bytes: Array(SquareFaces.cascade.utf8))).identity)
+    #expect(one.identity != (try FaceModel(bytes: Array((SquareFaces.cascade + " ").utf8))).identity)
   }
 
   @Test("finds faces of several sizes, whatever the portions of rows are", arguments: [1, 7, 240])
   func finds(rowCount: Int) throws {
-    let cascade = try FaceCascade(text: Array(SquareFaces.cascade.utf8))
+    let cascade = try FaceModel(bytes: Array(SquareFaces.cascade.utf8))
     let (width, height) = (900, 600)
     let faces = [(x: 500, y: 100, side: 300), (x: 40, y: 50, side: 120), (x: 150, y: 400, side: 80)]
     let samples = SquareFaces.samples(width: width, height: height, faces)
     let budget = ImageBudget(limit: 1 << 26)
-    let finder = try FaceFinder(width: width, height: height, of: .rgb8, model: .cascade(cascade), budget: budget)
+    let finder = try FaceFinder(width: width, height: height, of: .rgb8, model: cascade, budget: budget)
     let buffer = try RowBuffer(rowByteCount: 3 * width, rowCount: height, budget: budget)
     samples.withUnsafeBytes { bytes in
       if let base = bytes.baseAddress { buffer.unsafeRow(0).copyMemory(from: base, byteCount: bytes.count) }
@@ -85,7 +85,7 @@ struct FaceCascadeTests {
     #expect(abs(mirrored[0].x + mirrored[0].width + found[0].x - 1) < 0.02)
     #expect(throws: CodecError.self) {
       try FaceFinder(
-        width: width, height: height, of: .rgb8, model: .cascade(cascade), budget: ImageBudget(limit: 1000))
+        width: width, height: height, of: .rgb8, model: cascade, budget: ImageBudget(limit: 1000))
     }
   }
 }

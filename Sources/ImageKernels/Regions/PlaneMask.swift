@@ -11,13 +11,11 @@ package final class PlaneMask {
   private let kind: cpixels_pixel_kind
   private let colors: [[UInt16]]
   private let sampledRowCount: Int
-  private let budget: ImageBudget
-  private var buffer: RowBuffer
+  /// The rows that wait, of which the first one has the index `first` in the plane.
+  private let queue: RowQueue
+  private var first = 0
   /// The sums of each area's blocks, row by row; empty for areas that are filled.
   private var sums: [[cpixels_block_sums]]
-  /// The rows of the plane in the buffer, whose first row is `base`.
-  private var waiting = 0..<0
-  private var base = 0
   /// The first row that is not painted.
   private var painted = 0
 
@@ -39,13 +37,12 @@ package final class PlaneMask {
     let (format, plane) = (layout.format, layout.planes[index])
     self.areas = areas
     self.plane = plane
-    self.budget = budget
     kind = cpixels_pixel_kind(
       channels: UInt8(format.channelCount), is_16bit: format.is16Bit, has_alpha: format.hasAlpha)
     colors = areas.map { Self.samples(of: $0.effect, format, plane: index) }
     sampledRowCount = Self.sampledRowCount(layout, plane: index)
-    buffer = try RowBuffer(
-      rowByteCount: plane.width * format.pixelByteCount, rowCount: Self.rowCount(areas, layout, plane: index),
+    queue = try RowQueue(
+      rowByteCount: plane.width * format.pixelByteCount, capacity: Self.rowCount(areas, layout, plane: index),
       budget: budget)
     sums = areas.map(Self.emptySums)
   }
@@ -101,35 +98,20 @@ package final class PlaneMask {
 
   /// Prepares for the rows of another frame.
   package func reset() {
-    (waiting, base, painted) = (0..<0, 0, 0)
+    _ = queue.take(queue.rowCount)
+    (first, painted) = (0, 0)
     sums = areas.map(Self.emptySums)
   }
 
   /// Copies the next rows of the plane, and measures the blocks in them.
   /// - Throws: `outOfMemory` if other planes lag so far behind that the budget has no room for the rows.
   package func push(_ rows: Strip.Rows) throws(CodecError) {
-    if rows.isEmpty { return }
-    try makeRoom(for: rows.rowCount)
-    let first = waiting.upperBound
-    buffer.write(rows, at: first - base)
-    waiting = waiting.lowerBound..<first + rows.rowCount
-    for row in first..<waiting.upperBound {
+    let known = pushedRowCount
+    try queue.append(rows)
+    for row in known..<pushedRowCount {
       fill(row)
       for index in areas.indices where !areas[index].isFilled { measure(row, index) }
     }
-  }
-
-  private func makeRoom(for count: Int) throws(CodecError) {
-    guard waiting.upperBound - base + count > buffer.rowCount else { return }
-    if waiting.count + count <= buffer.rowCount {
-      buffer.moveToFront(first: waiting.lowerBound - base, count: waiting.count)
-    } else {
-      let larger = try RowBuffer(
-        rowByteCount: buffer.rowByteCount, rowCount: (waiting.count + count) * 2, budget: budget)
-      larger.write(buffer.rows(first: waiting.lowerBound - base, count: waiting.count), at: 0)
-      buffer = larger
-    }
-    base = waiting.lowerBound
   }
 
   /// Paints the filled areas of a row.
@@ -144,7 +126,7 @@ package final class PlaneMask {
     }
   }
 
-  private func bytes(_ row: Int) -> UnsafeMutablePointer<UInt8> { buffer.bytes(row - base) }
+  private func bytes(_ row: Int) -> UnsafeMutablePointer<UInt8> { queue.bytes(row - first) }
 
   /// Adds a row to the sums of an area's blocks, if it is one of their first rows.
   private func measure(_ row: Int, _ index: Int) {
@@ -170,21 +152,21 @@ package final class PlaneMask {
   }
 
   /// The number of rows that were pushed, which are all if `isComplete`.
-  package var pushedRowCount: Int { waiting.upperBound }
+  package var pushedRowCount: Int { first + queue.rowCount }
 
   /// Returns the number of rows of the plane, from its first one, that can be painted.
   /// - `isComplete`: whether no rows follow.
   package func readyRowCount(isComplete: Bool) -> Int {
-    var end = waiting.upperBound
+    var end = pushedRowCount
     if isComplete { return end }
     for area in areas where !area.isFilled {
-      for block in 0..<area.blockRowCount where sampledEnd(of: block, area) > waiting.upperBound {
+      for block in 0..<area.blockRowCount where sampledEnd(of: block, area) > pushedRowCount {
         let first = area.firstRow(ofBlocks: block, of: plane)
         // A row of blocks may have no row in a small plane.
         if area.firstRow(ofBlocks: block + 1, of: plane) > first { end = min(end, first) }
       }
     }
-    return max(end, waiting.lowerBound)
+    return max(end, first)
   }
 
   /// Returns the rows up to `end`, painted; they are valid until the next push.
@@ -194,11 +176,11 @@ package final class PlaneMask {
       paint(painted)
       painted += 1
     }
-    return buffer.rows(first: waiting.lowerBound - base, count: max(0, end - waiting.lowerBound))
+    return queue.rows.prefix(max(0, end - first))
   }
 
   /// Removes rows that were read.
-  package func drop(_ count: Int) { waiting = waiting.lowerBound + count..<waiting.upperBound }
+  package func drop(_ count: Int) { first += queue.take(count).rowCount }
 
   private func paint(_ row: Int) {
     var isCovered = false
