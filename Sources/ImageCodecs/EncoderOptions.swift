@@ -69,22 +69,17 @@ package struct EncoderOptions: Sendable, Hashable {
 
   /// Calls `body` with the C options, which are valid only during the call.
   func withHandle<Result>(_ body: (inout ccodecs_encode_options) -> Result) throws(CodecError) -> Result {
-    var options = try handle()
-    return metadata.withHandle { metadata in
-      options.metadata = metadata
-      return body(&options)
-    }
-  }
-
-  private func handle() throws(CodecError) -> ccodecs_encode_options {
     guard let pixels = pixelFormat.handle, let width = UInt32(exactly: width), let height = UInt32(exactly: height),
       let quality = UInt8(exactly: quality), let jpeg = jpeg.handle(quality64ths: quality64ths), let png = png.handle,
       let webp = webp.handle(savesMemory: savesMemory), let avif = avif.handle, let jxl = jxl.handle
     else { throw CodecError(code: .misuse, message: "encoder options out of range: \(self)") }
-    return ccodecs_encode_options(
-      format: format.handle, width: width, height: height, pixels: pixels, subsampling: subsampling.handle,
-      quality: quality, jpeg: jpeg, png: png, webp: webp, avif: avif, jxl: jxl, gif: gif.handle,
-      raw: tensor.handle, metadata: ccodecs_metadata(), has_frames: hasFrames, spill: CodecLimits(spill: spill).handle)
+    return metadata.withHandle { metadata in
+      var options = ccodecs_encode_options(
+        format: format.handle, width: width, height: height, pixels: pixels, subsampling: subsampling.handle,
+        quality: quality, jpeg: jpeg, png: png, webp: webp, avif: avif, jxl: jxl, gif: gif.handle, raw: tensor.handle,
+        metadata: metadata, has_frames: hasFrames, spill: CodecLimits(spill: spill).handle)
+      return body(&options)
+    }
   }
 
   /// Returns an upper bound of the bytes that an encoder charges to the budget.
