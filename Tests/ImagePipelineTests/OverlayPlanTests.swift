@@ -1,8 +1,9 @@
 import ImageCodecs
 import ImageKernels
-import ImagePipeline
 import TestSupport
 import Testing
+
+@testable import ImagePipeline
 
 @Suite("Plans with overlays")
 struct OverlayPlanTests {

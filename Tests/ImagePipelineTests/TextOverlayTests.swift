@@ -1,9 +1,10 @@
 import Fields
 import ImageCodecs
 import ImageKernels
-import ImagePipeline
 import TestSupport
 import Testing
+
+@testable import ImagePipeline
 
 /// Texts on results, in DejaVu, which `deploy/setup.sh` installs.
 @Suite(

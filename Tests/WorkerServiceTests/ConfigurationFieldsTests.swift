@@ -2,12 +2,12 @@ import Fields
 import Foundation
 import ImageCodecs
 import ImageKernels
-import ImagePipeline
 import SwiftProtobuf
 import TestSupport
 import Testing
 import WorkerProtocol
 
+@testable import ImagePipeline
 @testable import ResultCache
 @testable import WorkerService
 

@@ -28,11 +28,11 @@ package struct Overlay: Sendable, Hashable {
   /// Default: `center`.
   package var gravity: Gravity?
   /// The unit of `x` and `y`.
-  package var unit: Crop.Unit
+  package var unit = Crop.Unit.pixels
   /// The distance from the left or right edge that `gravity` names, or from the horizontal center to the right.
-  package var x: Double
+  package var x = 0.0
   /// The distance from the top or bottom edge that `gravity` names, or from the vertical center downwards.
-  package var y: Double
+  package var y = 0.0
   /// How colors are mixed.
   ///
   /// Default: `over`.
@@ -47,26 +47,6 @@ package struct Overlay: Sendable, Hashable {
   package var tile: Bool?
   /// A text instead of an image, which has no `scale`, `width` and `height`.
   package var text: TextOverlay?
-
-  package init(
-    image: String, opacity: Double? = nil, scale: Double? = nil, width: Int? = nil, height: Int? = nil,
-    gravity: Gravity? = nil, unit: Crop.Unit = .pixels, x: Double = 0, y: Double = 0, blend: OverlayBlend? = nil,
-    rotation: Int? = nil, tile: Bool? = nil, text: TextOverlay? = nil
-  ) {
-    self.image = image
-    self.opacity = opacity
-    self.scale = scale
-    self.width = width
-    self.height = height
-    self.gravity = gravity
-    self.unit = unit
-    self.x = x
-    self.y = y
-    self.blend = blend
-    self.rotation = rotation
-    self.tile = tile
-    self.text = text
-  }
 
   /// The maximum number of overlays of a result.
   package static let maxCount = 8
