@@ -7,17 +7,18 @@
 
 #pragma STDC FP_CONTRACT OFF
 
-enum { TRIANGLE = 36, RATE_SIZES = 11 };
+enum { TRIANGLE = 36, RATE_SIZES = 11, MAX_FITTED_RATES = 128 };
 
 /// Parameters fitted at one quality.
 typedef struct jpeg_anchor {
-  float position;                    ///< The quality that they were fitted at.
-  float lambda[2];                   ///< Squared error in steps that is worth one bit, at an activity of 1.
-  float mask_slope[2];               ///< The power of the luma's activity that lambda is proportional to.
-  float luma_weights[4];             ///< Weights of errors at 1, 3, 6 and 9.9 cycles.
-  float chroma_weight;               ///< Logarithm of the weight at 10 cycles.
-  uint16_t steps[3][TRIANGLE];       ///< Eighths of the steps in the lower triangle of the symmetric matrices, by rows.
-  uint8_t rates[2][16 * RATE_SIZES]; ///< Eighths of bits, by run and size.
+  float position;              ///< The quality that they were fitted at.
+  float lambda[2];             ///< Squared error in steps that is worth one bit, at an activity of 1.
+  float mask_slope[2];         ///< The power of the luma's activity that lambda is proportional to.
+  float luma_weights[4];       ///< Weights of errors at 1, 3, 6 and 9.9 cycles.
+  float chroma_weight;         ///< Logarithm of the weight at 10 cycles.
+  uint16_t steps[3][TRIANGLE]; ///< Eighths of the steps in the lower triangle of the symmetric matrices, by rows.
+  /// Eighths of bits, by run and size: for each run those that were fitted, and a 0. Larger sizes are too rare.
+  uint8_t rates[2][MAX_FITTED_RATES];
 } jpeg_anchor;
 
 #include "jpeg_encode_anchors.h"
@@ -122,6 +123,23 @@ static uint32_t step_sum(const anchor_pair *pair, uint32_t component) {
   return sum;
 }
 
+/// Eighths of bits, by run and size.
+typedef struct rate_table {
+  uint8_t rates[16][RATE_SIZES];
+} rate_table;
+
+static rate_table expand_rates(const uint8_t *fitted) {
+  rate_table table;
+  for (uint32_t run = 0; run < 16; run++, fitted++) {
+    for (uint32_t size = 0; size < RATE_SIZES; size++) {
+      // Of size 0 there are only the end of a block and sixteen zeros.
+      const bool has_symbol = size > 0 || run == 0 || run == 15;
+      table.rates[run][size] = has_symbol && *fitted != 0 ? *fitted++ : (uint8_t)(125 + 8 * size);
+    }
+  }
+  return table;
+}
+
 void ccodecs_jpeg_encode_tables_init(jpeg_encode_tables *tables, float quality, bool has_full_chroma) {
   const anchor_pair pair = anchors_around(quality, has_full_chroma);
   const jpeg_anchor *a = pair.lower, *b = pair.upper;
@@ -140,9 +158,10 @@ void ccodecs_jpeg_encode_tables_init(jpeg_encode_tables *tables, float quality, 
   for (uint32_t kind = 0; kind < 2; kind++) {
     tables->lambda[kind] = mix(a->lambda[kind], b->lambda[kind], share);
     tables->mask_slope[kind] = mix(a->mask_slope[kind], b->mask_slope[kind], share);
+    const rate_table lower = expand_rates(a->rates[kind]), upper = expand_rates(b->rates[kind]);
     for (uint32_t symbol = 0; symbol < 256; symbol++) {
-      const uint32_t at = symbol / 16 * RATE_SIZES + (symbol % 16 < RATE_SIZES ? symbol % 16 : RATE_SIZES - 1);
-      tables->rate[kind][symbol] = mix(a->rates[kind][at], b->rates[kind][at], share) / 8;
+      const uint32_t run = symbol / 16, size = symbol % 16 < RATE_SIZES ? symbol % 16 : RATE_SIZES - 1;
+      tables->rate[kind][symbol] = mix(lower.rates[run][size], upper.rates[run][size], share) / 8;
     }
   }
 }
