@@ -3,6 +3,7 @@
 
 #include "formats.h"
 #include "core/sniff.h"
+#include "simple/row_decoder.h"
 
 /// Leading bytes that identify a format; `count` is 0 for an unused entry.
 typedef struct signature {
@@ -12,14 +13,11 @@ typedef struct signature {
 
 /// A format's encoder, and the options that it accepts.
 typedef struct encoder_row {
-  ccodecs_encoder *(*create)(const ccodecs_encode_options *options, ccodecs_budget *budget); ///< NULL for none.
-  uint64_t (*estimate)(const ccodecs_encode_options *options);
-  uint64_t (*largest)(const ccodecs_encode_options *options);
-  bool (*takes)(const ccodecs_encode_options *options); ///< Checks further options; NULL to accept all.
-  uint32_t pixels;                                      ///< Accepted ccodecs_pixels values, as bits.
-  uint32_t max_side;                                    ///< Maximum width and height in pixels.
-  bool halves_columns;                                  ///< Accepts CCODECS_SUBSAMPLING_422.
-  bool has_frames;                                      ///< Stores several frames.
+  const ccodecs_encoder_methods *methods; ///< NULL for none.
+  uint32_t pixels;                        ///< Accepted ccodecs_pixels values, as bits.
+  uint32_t max_side;                      ///< Maximum width and height in pixels.
+  bool halves_columns;                    ///< Accepts CCODECS_SUBSAMPLING_422.
+  bool has_frames;                        ///< Stores several frames.
 } encoder_row;
 
 /// Everything this module knows about a format.
@@ -28,8 +26,8 @@ typedef struct format_row {
   const char *name;
   signature signatures[4];
   bool (*sniff)(const uint8_t *bytes, size_t count); ///< NULL if the signatures suffice.
-  ccodecs_decoder *(*create_decoder)(const ccodecs_limits *limits, ccodecs_budget *budget);   ///< NULL for none.
-  ccodecs_rewriter *(*create_rewriter)(const ccodecs_limits *limits, ccodecs_budget *budget); ///< NULL for none.
+  const ccodecs_decoder_methods *decoder;            ///< NULL for none.
+  const ccodecs_rewriter_methods *rewriter;          ///< NULL for none.
   encoder_row encoder;
 } format_row;
 
@@ -40,19 +38,19 @@ typedef struct format_row {
 #define PIXELS(name) (1u << CCODECS_PIXELS_##name)
 
 #ifdef CCODECS_TIFF
-#define WHEN_TIFF(function) function
+#define WHEN_TIFF(part) part
 #else
-#define WHEN_TIFF(function) NULL
+#define WHEN_TIFF(part) NULL
 #endif
 #ifdef CCODECS_HEIF
-#define WHEN_HEIF(function) function
+#define WHEN_HEIF(part) part
 #else
-#define WHEN_HEIF(function) NULL
+#define WHEN_HEIF(part) NULL
 #endif
 #ifdef CCODECS_JXL
-#define WHEN_JXL(function) function
+#define WHEN_JXL(part) part
 #else
-#define WHEN_JXL(function) NULL
+#define WHEN_JXL(part) NULL
 #endif
 
 #ifdef CCODECS_AOM
@@ -67,13 +65,11 @@ static const format_row rows[] = {
         .format = CCODECS_FORMAT_JPEG,
         .name = "jpeg",
         .signatures = {SIGNATURE("\xFF\xD8\xFF")},
-        .create_decoder = ccodecs_jpeg_decoder_create,
-        .create_rewriter = ccodecs_jpeg_rewriter_create,
+        .decoder = &ccodecs_jpeg_decoder,
+        .rewriter = &ccodecs_jpeg_rewriter,
         .encoder =
             {
-                .create = ccodecs_jpeg_encoder_create,
-                .estimate = ccodecs_jpeg_encoder_estimate,
-                .largest = ccodecs_encoder_max_lossy_bytes,
+                .methods = &ccodecs_jpeg_encoder,
                 .pixels = PIXELS(GRAY8) | PIXELS(RGB8) | PIXELS(YCC8),
                 .max_side = 65500,
                 .halves_columns = true,
@@ -83,14 +79,11 @@ static const format_row rows[] = {
         .format = CCODECS_FORMAT_PNG,
         .name = "png",
         .signatures = {SIGNATURE("\x89PNG\r\n\x1A\n")},
-        .create_decoder = ccodecs_png_decoder_create,
-        .create_rewriter = ccodecs_png_rewriter_create,
+        .decoder = &ccodecs_png_decoder,
+        .rewriter = &ccodecs_png_rewriter,
         .encoder =
             {
-                .create = ccodecs_png_encoder_create,
-                .estimate = ccodecs_png_encoder_estimate,
-                .largest = ccodecs_png_encoder_max_bytes,
-                .takes = ccodecs_png_encoder_takes,
+                .methods = &ccodecs_png_encoder,
                 .pixels =
                     PIXELS(GRAY8) | PIXELS(RGB8) | PIXELS(RGBA8) | PIXELS(GRAY16) | PIXELS(RGB16) | PIXELS(RGBA16),
                 .max_side = INT32_MAX,
@@ -101,13 +94,11 @@ static const format_row rows[] = {
         .format = CCODECS_FORMAT_GIF,
         .name = "gif",
         .signatures = {SIGNATURE("GIF87a"), SIGNATURE("GIF89a")},
-        .create_decoder = ccodecs_gif_decoder_create,
-        .create_rewriter = ccodecs_gif_rewriter_create,
+        .decoder = &ccodecs_gif_decoder,
+        .rewriter = &ccodecs_gif_rewriter,
         .encoder =
             {
-                .create = ccodecs_gif_encoder_create,
-                .estimate = ccodecs_gif_encoder_estimate,
-                .largest = ccodecs_gif_encoder_max_bytes,
+                .methods = &ccodecs_gif_encoder,
                 .pixels = PIXELS(GRAY8) | PIXELS(RGB8) | PIXELS(RGBA8),
                 .max_side = 65535,
                 .has_frames = true,
@@ -117,31 +108,29 @@ static const format_row rows[] = {
         .format = CCODECS_FORMAT_PSD,
         .name = "psd",
         .signatures = {SIGNATURE("8BPS")},
-        .create_decoder = ccodecs_psd_decoder_create,
+        .decoder = &ccodecs_psd_decoder,
     },
     {
         .format = CCODECS_FORMAT_HDR,
         .name = "hdr",
         .signatures = {SIGNATURE("#?RADIANCE"), SIGNATURE("#?RGBE")},
-        .create_decoder = ccodecs_hdr_decoder_create,
+        .decoder = &ccodecs_hdr_decoder.methods,
     },
     {
         .format = CCODECS_FORMAT_TIFF,
         .name = "tiff",
         .signatures = {SIGNATURE("II*\0"), SIGNATURE("MM\0*"), SIGNATURE("II+\0"), SIGNATURE("MM\0+")},
-        .create_decoder = WHEN_TIFF(ccodecs_tiff_decoder_create),
+        .decoder = WHEN_TIFF(&ccodecs_tiff_decoder),
     },
     {
         .format = CCODECS_FORMAT_JXL,
         .name = "jxl",
         .signatures = {SIGNATURE("\xFF\x0A"), SIGNATURE("\0\0\0\x0CJXL \r\n\x87\n")},
-        .create_decoder = WHEN_JXL(ccodecs_jxl_decoder_create),
-        .create_rewriter = WHEN_JXL(ccodecs_jxl_rewriter_create),
+        .decoder = WHEN_JXL(&ccodecs_jxl_decoder),
+        .rewriter = WHEN_JXL(&ccodecs_jxl_rewriter),
         .encoder =
             {
-                .create = WHEN_JXL(ccodecs_jxl_encoder_create),
-                .estimate = WHEN_JXL(ccodecs_jxl_encoder_estimate),
-                .largest = WHEN_JXL(ccodecs_jxl_encoder_max_bytes),
+                .methods = WHEN_JXL(&ccodecs_jxl_encoder),
                 .pixels =
                     PIXELS(GRAY8) | PIXELS(RGB8) | PIXELS(RGBA8) | PIXELS(GRAY16) | PIXELS(RGB16) | PIXELS(RGBA16),
                 .max_side = 65535,
@@ -161,19 +150,17 @@ static const format_row rows[] = {
         .format = CCODECS_FORMAT_BMP,
         .name = "bmp",
         .signatures = {SIGNATURE("BM")},
-        .create_decoder = ccodecs_bmp_decoder_create,
+        .decoder = &ccodecs_bmp_decoder.methods,
     },
     {
         .format = CCODECS_FORMAT_WEBP,
         .name = "webp",
         .sniff = ccodecs_is_webp,
-        .create_decoder = ccodecs_webp_decoder_create,
-        .create_rewriter = ccodecs_webp_rewriter_create,
+        .decoder = &ccodecs_webp_decoder,
+        .rewriter = &ccodecs_webp_rewriter,
         .encoder =
             {
-                .create = ccodecs_webp_encoder_create,
-                .estimate = ccodecs_webp_encoder_estimate,
-                .largest = ccodecs_webp_encoder_max_bytes,
+                .methods = &ccodecs_webp_encoder,
                 .pixels = PIXELS(RGB8) | PIXELS(RGBA8),
                 .max_side = 16383,
                 .has_frames = true,
@@ -183,12 +170,10 @@ static const format_row rows[] = {
         .format = CCODECS_FORMAT_AVIF,
         .name = "avif",
         .sniff = ccodecs_is_avif,
-        .create_decoder = WHEN_HEIF(ccodecs_avif_decoder_create),
+        .decoder = WHEN_HEIF(&ccodecs_heif_decoder),
         .encoder =
             {
-                .create = WHEN_HEIF(ccodecs_avif_encoder_create),
-                .estimate = WHEN_HEIF(ccodecs_avif_encoder_estimate),
-                .largest = ccodecs_encoder_max_lossy_bytes,
+                .methods = WHEN_HEIF(&ccodecs_avif_encoder),
                 .pixels = PIXELS(RGB8) | PIXELS(RGBA8) | AVIF_DEEP_PIXELS,
                 .max_side = 65535,
             },
@@ -197,7 +182,7 @@ static const format_row rows[] = {
         .format = CCODECS_FORMAT_HEIC,
         .name = "heic",
         .sniff = ccodecs_is_heic,
-        .create_decoder = WHEN_HEIF(ccodecs_heic_decoder_create),
+        .decoder = WHEN_HEIF(&ccodecs_heif_decoder),
     },
     {
         .format = CCODECS_FORMAT_UNKNOWN, // base media files with other brands, such as videos
@@ -208,28 +193,26 @@ static const format_row rows[] = {
         .format = CCODECS_FORMAT_PNM,
         .name = "pnm",
         .sniff = ccodecs_is_pnm,
-        .create_decoder = ccodecs_pnm_decoder_create,
+        .decoder = &ccodecs_pnm_decoder.methods,
     },
     {
         .format = CCODECS_FORMAT_ICO,
         .name = "ico",
         .sniff = ccodecs_is_ico,
-        .create_decoder = ccodecs_ico_decoder_create,
+        .decoder = &ccodecs_ico_decoder,
     },
     {
         .format = CCODECS_FORMAT_TGA,
         .name = "tga",
         .sniff = ccodecs_is_tga,
-        .create_decoder = ccodecs_tga_decoder_create,
+        .decoder = &ccodecs_tga_decoder.methods,
     },
     {
         .format = CCODECS_FORMAT_RAW,
         .name = "raw",
         .encoder =
             {
-                .create = ccodecs_raw_encoder_create,
-                .estimate = ccodecs_raw_encoder_estimate,
-                .largest = ccodecs_raw_encoder_max_bytes,
+                .methods = &ccodecs_raw_encoder,
                 .pixels = PIXELS(GRAY8) | PIXELS(RGB8),
                 .max_side = 65500,
             },
@@ -274,15 +257,15 @@ const char *ccodecs_format_name(ccodecs_format format) {
 }
 
 bool ccodecs_format_can_decode(ccodecs_format format) {
-  return row_of(format)->create_decoder != NULL;
+  return row_of(format)->decoder != NULL;
 }
 
 bool ccodecs_format_can_encode(ccodecs_format format) {
-  return row_of(format)->encoder.create != NULL;
+  return row_of(format)->encoder.methods != NULL;
 }
 
 bool ccodecs_format_can_rewrite(ccodecs_format format) {
-  return row_of(format)->create_rewriter != NULL;
+  return row_of(format)->rewriter != NULL;
 }
 
 bool ccodecs_format_takes(ccodecs_format format, ccodecs_pixels pixels) {
@@ -299,10 +282,10 @@ ccodecs_status ccodecs_decoder_create(
     ccodecs_format format, const ccodecs_limits *limits, ccodecs_budget *budget, ccodecs_decoder **decoder) {
   const format_row *row = row_of(format);
   *decoder = NULL;
-  if (row->create_decoder == NULL) {
+  if (row->decoder == NULL) {
     return CCODECS_UNSUPPORTED;
   }
-  *decoder = row->create_decoder(limits, budget);
+  *decoder = ccodecs_decoder_allocate(row->decoder, format, limits, budget);
   return *decoder == NULL ? CCODECS_NO_MEMORY : CCODECS_OK;
 }
 
@@ -310,10 +293,10 @@ ccodecs_status ccodecs_rewriter_create(
     ccodecs_format format, const ccodecs_limits *limits, ccodecs_budget *budget, ccodecs_rewriter **rewriter) {
   const format_row *row = row_of(format);
   *rewriter = NULL;
-  if (row->create_rewriter == NULL) {
+  if (row->rewriter == NULL) {
     return CCODECS_UNSUPPORTED;
   }
-  *rewriter = row->create_rewriter(limits, budget);
+  *rewriter = ccodecs_rewriter_allocate(row->rewriter, limits, budget);
   return *rewriter == NULL ? CCODECS_NO_MEMORY : CCODECS_OK;
 }
 
@@ -333,8 +316,9 @@ static bool are_valid(const ccodecs_encode_options *options) {
 }
 
 static ccodecs_status check(const encoder_row *encoder, const ccodecs_encode_options *options) {
-  if (encoder->create == NULL || !ccodecs_format_takes(options->format, options->pixels) ||
-      (encoder->takes != NULL && !encoder->takes(options)) || (options->has_frames && !encoder->has_frames) ||
+  if (encoder->methods == NULL || !ccodecs_format_takes(options->format, options->pixels) ||
+      (encoder->methods->takes != NULL && !encoder->methods->takes(options)) ||
+      (options->has_frames && !encoder->has_frames) ||
       (!encoder->halves_columns && options->subsampling == CCODECS_SUBSAMPLING_422)) {
     return CCODECS_UNSUPPORTED;
   }
@@ -349,7 +333,7 @@ ccodecs_status ccodecs_encoder_create(
   const encoder_row *row = &row_of(options->format)->encoder;
   *encoder = NULL;
   CCODECS_TRY(check(row, options));
-  *encoder = row->create(options, budget);
+  *encoder = ccodecs_encoder_allocate(row->methods, options, budget);
   if (*encoder == NULL) {
     return CCODECS_NO_MEMORY;
   }
@@ -362,11 +346,12 @@ ccodecs_status ccodecs_encoder_estimate(const ccodecs_encode_options *options, u
   const encoder_row *row = &row_of(options->format)->encoder;
   const ccodecs_status status = check(row, options);
   // Metadata is copied, and the output buffer grows by half its size.
-  *byte_count = status == CCODECS_OK ? row->estimate(options) + 4 * ccodecs_metadata_bytes(&options->metadata) : 0;
+  *byte_count =
+      status == CCODECS_OK ? row->methods->estimate(options) + 4 * ccodecs_metadata_bytes(&options->metadata) : 0;
   return status;
 }
 
 uint64_t ccodecs_encoder_max_bytes(const ccodecs_encode_options *options) {
-  const encoder_row *row = &row_of(options->format)->encoder;
-  return row->largest == NULL ? 0 : row->largest(options);
+  const ccodecs_encoder_methods *methods = row_of(options->format)->encoder.methods;
+  return methods == NULL ? 0 : methods->max_bytes(options);
 }

@@ -134,7 +134,7 @@ static ccodecs_status write_strip(ccodecs_encoder *encoder, const image *m, uint
 static encoded encode(uint64_t round, const image *m, size_t limit) {
   ccodecs_budget budget = {.limit = limit};
   encoded file = {0};
-  ccodecs_encoder *encoder = ccodecs_jpeg_encoder_create(&m->options, &budget);
+  ccodecs_encoder *encoder = ccodecs_encoder_allocate(&ccodecs_jpeg_encoder, &m->options, &budget);
   ccodecs_status status = encoder == NULL ? CCODECS_NO_MEMORY : CCODECS_OK;
   uint32_t done[3] = {0};
   while (status == CCODECS_OK && done[0] < m->heights[0]) {
@@ -149,7 +149,7 @@ static encoded encode(uint64_t round, const image *m, size_t limit) {
   if (budget.used != 0) {
     report(round, "memory is not released");
   }
-  if (budget.peak > ccodecs_jpeg_encoder_estimate(&m->options)) {
+  if (budget.peak > ccodecs_jpeg_encoder.estimate(&m->options)) {
     report(round, "more memory than estimated");
   }
   if (status != CCODECS_OK) {

@@ -110,7 +110,7 @@ native_result native_decode(const file *f, const native_options *options) {
       .can_spill = options->spill_directory >= 0,
       .spill_directory = options->spill_directory,
   };
-  r.decoder = ccodecs_jpeg_native_decoder_create(&limits, &budget);
+  r.decoder = ccodecs_decoder_allocate(&ccodecs_jpeg_native_decoder, CCODECS_FORMAT_JPEG, &limits, &budget);
   if (r.decoder == NULL) {
     r.result.status = CCODECS_NO_MEMORY;
     return r.result;

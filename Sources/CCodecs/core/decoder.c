@@ -9,14 +9,14 @@
 /// The maximum size of EXIF, XMP and IPTC in bytes.
 enum { MAX_BLOCK_BYTES = 65536 };
 
-void *ccodecs_decoder_allocate(
-    size_t byte_count, const ccodecs_decoder_methods *methods, ccodecs_format format, const ccodecs_limits *limits,
+ccodecs_decoder *ccodecs_decoder_allocate(
+    const ccodecs_decoder_methods *methods, ccodecs_format format, const ccodecs_limits *limits,
     ccodecs_budget *budget) {
-  ccodecs_decoder *decoder = ccodecs_allocate(budget, byte_count);
+  ccodecs_decoder *decoder = ccodecs_allocate(budget, methods->byte_count);
   if (decoder == NULL) {
     return NULL;
   }
-  memset(decoder, 0, byte_count);
+  memset(decoder, 0, methods->byte_count);
   decoder->methods = methods;
   decoder->budget = budget;
   decoder->limits = *limits;
@@ -26,6 +26,9 @@ void *ccodecs_decoder_allocate(
   decoder->header.frame_count = 1;
   decoder->header.play_count = 1;
   decoder->selected_frames = 1;
+  if (methods->init != NULL) {
+    methods->init(decoder);
+  }
   return decoder;
 }
 

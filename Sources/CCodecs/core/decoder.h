@@ -5,8 +5,10 @@
 #include "../color/profile.h"
 #include "../memory/bytes.h"
 
-/// The functions of a concrete decoder. decoder.c calls them only in the legal order and never after a failure.
+/// A concrete decoder. decoder.c calls its functions only in the legal order and never after a failure.
 typedef struct ccodecs_decoder_methods {
+  size_t byte_count;                      ///< Size of the decoder, which is zeroed except its base.
+  void (*init)(ccodecs_decoder *decoder); ///< Sets what does not begin as zero; NULL for nothing.
   ccodecs_status (*read_header)(ccodecs_decoder *decoder, ccodecs_input *input);
   /// As ccodecs_decoder_select_frames, which has set first_frame and selected_frames; NULL if a file has one frame, or
   /// if only the first is decoded.
@@ -125,10 +127,9 @@ bool ccodecs_decoder_is_in_proportion(uint64_t pixels, uint64_t bytes);
 /// Records max_pixels_per_byte as the limit that `pixels` pixels in `bytes` bytes exceed.
 void ccodecs_decoder_note_disproportion(ccodecs_decoder *decoder, uint64_t pixels, uint64_t bytes);
 
-/// Allocates a concrete decoder of `byte_count` bytes, fills its base and zeroes the rest. Returns NULL if the budget
-/// is exhausted.
-void *ccodecs_decoder_allocate(
-    size_t byte_count, const ccodecs_decoder_methods *methods, ccodecs_format format, const ccodecs_limits *limits,
+/// Allocates a concrete decoder for `format`. Returns NULL if the budget is exhausted.
+ccodecs_decoder *ccodecs_decoder_allocate(
+    const ccodecs_decoder_methods *methods, ccodecs_format format, const ccodecs_limits *limits,
     ccodecs_budget *budget);
 
 /// Fills the layout of an image returned at full size as one plane of 1 (gray), 3 (RGB) or 4 (RGBA) channels, with 16

@@ -6,13 +6,21 @@
 #include <stdio.h>
 #include <string.h>
 
-void ccodecs_encoder_init(
-    ccodecs_encoder *encoder, const ccodecs_encoder_methods *methods, const ccodecs_encode_options *options,
-    ccodecs_budget *budget) {
-  memset(encoder, 0, sizeof *encoder);
+ccodecs_encoder *ccodecs_encoder_allocate(
+    const ccodecs_encoder_methods *methods, const ccodecs_encode_options *options, ccodecs_budget *budget) {
+  ccodecs_encoder *encoder = ccodecs_allocate(budget, methods->byte_count);
+  if (encoder == NULL) {
+    return NULL;
+  }
+  memset(encoder, 0, methods->byte_count);
   encoder->methods = methods;
   encoder->budget = budget;
   encoder->options = *options;
+  if (methods->create(encoder, options, budget)) {
+    return encoder;
+  }
+  ccodecs_encoder_destroy(encoder);
+  return NULL;
 }
 
 ccodecs_status ccodecs_encoder_fail(ccodecs_encoder *encoder, ccodecs_status status, const char *format, ...) {

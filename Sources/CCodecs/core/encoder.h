@@ -5,8 +5,14 @@
 #include "../memory/bytes.h"
 #include "../memory/held.h"
 
-/// The functions of a concrete encoder. encoder.c calls none of them after a failure.
+/// A concrete encoder. encoder.c calls none of its functions after a failure.
 typedef struct ccodecs_encoder_methods {
+  size_t byte_count; ///< Size of the encoder, which is zeroed except its base.
+  /// Prepares the encoder for its options. Returns false if the budget is exhausted; destroy is then called.
+  bool (*create)(ccodecs_encoder *encoder, const ccodecs_encode_options *options, ccodecs_budget *budget);
+  uint64_t (*estimate)(const ccodecs_encode_options *options);  ///< As ccodecs_encoder_estimate.
+  uint64_t (*max_bytes)(const ccodecs_encode_options *options); ///< As ccodecs_encoder_max_bytes.
+  bool (*takes)(const ccodecs_encode_options *options); ///< Whether options can be combined; NULL to accept all.
   /// Begins a frame, which encoder.frame describes; NULL if a result has one frame, for which nothing needs to be done.
   ccodecs_status (*begin_frame)(ccodecs_encoder *encoder);
   /// Without a plane, the rows are those of the frame before; only with options.has_frames.
@@ -79,7 +85,6 @@ uint64_t ccodecs_encoder_max_lossy_bytes(const ccodecs_encode_options *options);
 /// `bytes` bytes per pixel.
 uint64_t ccodecs_encoder_max_stored_bytes(const ccodecs_encode_options *options, uint32_t bytes);
 
-/// Initializes the base of a newly allocated encoder.
-void ccodecs_encoder_init(
-    ccodecs_encoder *encoder, const ccodecs_encoder_methods *methods, const ccodecs_encode_options *options,
-    ccodecs_budget *budget);
+/// Creates a concrete encoder. Returns NULL if the budget is exhausted.
+ccodecs_encoder *ccodecs_encoder_allocate(
+    const ccodecs_encoder_methods *methods, const ccodecs_encode_options *options, ccodecs_budget *budget);

@@ -11,16 +11,19 @@
 /// are decoded instead.
 static const size_t max_head = 64 * 1024;
 
-void *ccodecs_rewriter_allocate(
-    size_t byte_count, const ccodecs_rewriter_methods *methods, const ccodecs_limits *limits, ccodecs_budget *budget) {
-  ccodecs_rewriter *rewriter = ccodecs_allocate(budget, byte_count);
+ccodecs_rewriter *ccodecs_rewriter_allocate(
+    const ccodecs_rewriter_methods *methods, const ccodecs_limits *limits, ccodecs_budget *budget) {
+  ccodecs_rewriter *rewriter = ccodecs_allocate(budget, methods->byte_count);
   if (rewriter == NULL) {
     return NULL;
   }
-  memset(rewriter, 0, byte_count);
+  memset(rewriter, 0, methods->byte_count);
   rewriter->methods = methods;
   rewriter->budget = budget;
   rewriter->limits = *limits;
+  if (methods->init != NULL) {
+    methods->init(rewriter);
+  }
   return rewriter;
 }
 

@@ -25,9 +25,11 @@ struct ccodecs_turn {
   const ccodecs_transform_methods *methods;
 };
 
-/// The functions of a concrete rewriter. rewriter.c calls none of them after a failure.
+/// A concrete rewriter. rewriter.c calls none of its functions after a failure.
 typedef struct ccodecs_rewriter_methods {
-  bool has_long_head; ///< Only the budget limits the size of a buffered header.
+  size_t byte_count;                        ///< Size of the rewriter, which is zeroed except its base.
+  void (*init)(ccodecs_rewriter *rewriter); ///< Sets what does not begin as zero; NULL for nothing.
+  bool has_long_head;                       ///< Only the budget limits the size of a buffered header.
   /// Consumes some bytes of the window. Returns CCODECS_OK to be called again, CCODECS_NEEDS_INPUT once the window is
   /// consumed, CCODECS_BYTES_READY, CCODECS_DONE, or the failure.
   ccodecs_status (*step)(ccodecs_rewriter *rewriter, ccodecs_input *input, ccodecs_piece *piece);
@@ -71,10 +73,9 @@ struct ccodecs_rewriter {
   ccodecs_excess excess;  ///< The limit that caused the failure CCODECS_LIMIT.
 };
 
-/// Allocates a rewriter whose first member is `ccodecs_rewriter`, and zeroes the rest. Returns NULL if the budget is
-/// exhausted.
-void *ccodecs_rewriter_allocate(
-    size_t byte_count, const ccodecs_rewriter_methods *methods, const ccodecs_limits *limits, ccodecs_budget *budget);
+/// Allocates a concrete rewriter. Returns NULL if the budget is exhausted.
+ccodecs_rewriter *ccodecs_rewriter_allocate(
+    const ccodecs_rewriter_methods *methods, const ccodecs_limits *limits, ccodecs_budget *budget);
 
 /// Records the failure and its printf-style reason. Returns `status`, for the caller to return.
 ccodecs_status ccodecs_rewriter_fail(ccodecs_rewriter *rewriter, ccodecs_status status, const char *format, ...)

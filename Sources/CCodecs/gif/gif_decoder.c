@@ -496,19 +496,18 @@ static void destroy(ccodecs_decoder *base) {
   ccodecs_free(budget, d->interlaced);
 }
 
-ccodecs_decoder *ccodecs_gif_decoder_create(const ccodecs_limits *limits, ccodecs_budget *budget) {
-  static const ccodecs_decoder_methods methods = {
-      .read_header = read_header,
-      .select_frames = select_frames,
-      .estimate = estimate,
-      .start = start,
-      .read_rows = read_rows,
-      .destroy = destroy,
-  };
-  gif_decoder *d = ccodecs_decoder_allocate(sizeof *d, &methods, CCODECS_FORMAT_GIF, limits, budget);
-  if (d == NULL) {
-    return NULL;
-  }
+static void init(ccodecs_decoder *decoder) {
+  gif_decoder *d = (gif_decoder *)decoder;
   d->transparent = -1;
-  return &d->base;
 }
+
+const ccodecs_decoder_methods ccodecs_gif_decoder = {
+    .byte_count = sizeof(gif_decoder),
+    .init = init,
+    .read_header = read_header,
+    .select_frames = select_frames,
+    .estimate = estimate,
+    .start = start,
+    .read_rows = read_rows,
+    .destroy = destroy,
+};

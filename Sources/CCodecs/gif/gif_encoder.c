@@ -473,11 +473,11 @@ static uint64_t most_frame_bytes(const ccodecs_encode_options *options) {
   return pixels * 3 / 2 + pixels / 100 + 2048;
 }
 
-uint64_t ccodecs_gif_encoder_max_bytes(const ccodecs_encode_options *options) {
+static uint64_t max_bytes(const ccodecs_encode_options *options) {
   return most_frame_bytes(options) + 1024;
 }
 
-uint64_t ccodecs_gif_encoder_estimate(const ccodecs_encode_options *options) {
+static uint64_t estimate(const ccodecs_encode_options *options) {
   // A compressed frame is pending while the one before is in the output, both in blocks that grow by half.
   const uint64_t frames =
       options->gif.is_spooled ? ccodecs_animation_estimate(options) : ccodecs_canvases_estimate(options);
@@ -490,15 +490,8 @@ bool ccodecs_gif_options_are_valid(const ccodecs_gif_options *options) {
   return options->color_count == 0 || (options->color_count >= 2 && options->color_count <= CCODECS_PALETTE_MAX_COLORS);
 }
 
-ccodecs_encoder *ccodecs_gif_encoder_create(const ccodecs_encode_options *options, ccodecs_budget *budget) {
-  static const ccodecs_encoder_methods methods = {
-      .begin_frame = begin_frame, .write = write, .end_frame = end_frame, .finish = finish, .destroy = destroy};
-  gif_encoder *e = ccodecs_allocate(budget, sizeof *e);
-  if (e == NULL) {
-    return NULL;
-  }
-  memset(e, 0, sizeof *e);
-  ccodecs_encoder_init(&e->base, &methods, options, budget);
+static bool create(ccodecs_encoder *encoder, const ccodecs_encode_options *options, ccodecs_budget *budget) {
+  gif_encoder *e = (gif_encoder *)encoder;
   e->transparent = -1;
   e->indices = ccodecs_allocate(budget, options->width);
   e->kept = ccodecs_allocate(budget, options->width);
@@ -510,8 +503,18 @@ ccodecs_encoder *ccodecs_gif_encoder_create(const ccodecs_encode_options *option
     if (options->has_frames && options->gif.is_spooled) {
       ccodecs_encoder_begin_spool(&e->base);
     }
-    return &e->base;
+    return true;
   }
-  ccodecs_encoder_destroy(&e->base);
-  return NULL;
+  return false;
 }
+
+const ccodecs_encoder_methods ccodecs_gif_encoder = {
+    .byte_count = sizeof(gif_encoder),
+    .create = create,
+    .estimate = estimate,
+    .max_bytes = max_bytes,
+    .begin_frame = begin_frame,
+    .write = write,
+    .end_frame = end_frame,
+    .finish = finish,
+    .destroy = destroy};

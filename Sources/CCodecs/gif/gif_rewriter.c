@@ -223,11 +223,9 @@ static void survey(const ccodecs_rewriter *base, const ccodecs_decoder *decoder,
   survey->quality = 1;
 }
 
-ccodecs_rewriter *ccodecs_gif_rewriter_create(const ccodecs_limits *limits, ccodecs_budget *budget) {
-  static const ccodecs_rewriter_methods methods = {.step = step, .end = end, .survey = survey};
-  gif_rewriter *g = ccodecs_rewriter_allocate(sizeof *g, &methods, limits, budget);
-  if (g != NULL) {
-    expect(g, STEP_SCREEN, SCREEN_BYTES);
-  }
-  return g == NULL ? NULL : &g->base;
+static void init(ccodecs_rewriter *rewriter) {
+  expect((gif_rewriter *)rewriter, STEP_SCREEN, SCREEN_BYTES);
 }
+
+const ccodecs_rewriter_methods ccodecs_gif_rewriter = {
+    .byte_count = sizeof(gif_rewriter), .init = init, .step = step, .end = end, .survey = survey};

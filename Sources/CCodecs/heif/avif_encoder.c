@@ -175,7 +175,7 @@ static uint64_t library_charge(const ccodecs_encode_options *options) {
              (ccodecs_encoder_is_deep(options) ? deep_library_bytes_per_pixel : library_bytes_per_pixel);
 }
 
-uint64_t ccodecs_avif_encoder_estimate(const ccodecs_encode_options *options) {
+static uint64_t estimate(const ccodecs_encode_options *options) {
   // The whole compressed result is buffered, in boxes of some kilobytes.
   return sizeof(avif_encoder) + library_charge(options) + ccodecs_encoder_max_lossy_bytes(options) + 16384;
 }
@@ -204,24 +204,24 @@ static bool begin(avif_encoder *e) {
           !is_error(heif_image_set_raw_color_profile(e->image, "prof", metadata->icc, metadata->icc_count)));
 }
 
-ccodecs_encoder *ccodecs_avif_encoder_create(const ccodecs_encode_options *options, ccodecs_budget *budget) {
-  static const ccodecs_encoder_methods methods = {.write = write, .finish = finish, .destroy = destroy};
-  avif_encoder *e = ccodecs_allocate(budget, sizeof *e);
-  if (e == NULL) {
-    return NULL;
-  }
-  memset(e, 0, sizeof *e);
-  ccodecs_encoder_init(&e->base, &methods, options, budget);
+static bool create(ccodecs_encoder *encoder, const ccodecs_encode_options *options, ccodecs_budget *budget) {
+  avif_encoder *e = (avif_encoder *)encoder;
   const uint64_t charge = library_charge(options);
-  if (charge <= SIZE_MAX && ccodecs_budget_charge(budget, (size_t)charge)) {
-    e->charged = (size_t)charge;
-    if (ccodecs_bytes_append(&e->exif, options->metadata.exif, options->metadata.exif_count, budget) &&
-        ccodecs_bytes_append(&e->xmp, options->metadata.xmp, options->metadata.xmp_count, budget) && begin(e)) {
-      return &e->base;
-    }
+  if (charge > SIZE_MAX || !ccodecs_budget_charge(budget, (size_t)charge)) {
+    return false;
   }
-  ccodecs_encoder_destroy(&e->base);
-  return NULL;
+  e->charged = (size_t)charge;
+  return ccodecs_bytes_append(&e->exif, options->metadata.exif, options->metadata.exif_count, budget) &&
+         ccodecs_bytes_append(&e->xmp, options->metadata.xmp, options->metadata.xmp_count, budget) && begin(e);
 }
+
+const ccodecs_encoder_methods ccodecs_avif_encoder = {
+    .byte_count = sizeof(avif_encoder),
+    .create = create,
+    .estimate = estimate,
+    .max_bytes = ccodecs_encoder_max_lossy_bytes,
+    .write = write,
+    .finish = finish,
+    .destroy = destroy};
 
 #endif

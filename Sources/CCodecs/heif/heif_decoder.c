@@ -538,24 +538,19 @@ static void destroy(ccodecs_decoder *base) {
   ccodecs_free(budget, d->band);
 }
 
-static ccodecs_decoder *create(ccodecs_format format, const ccodecs_limits *limits, ccodecs_budget *budget) {
-  static const ccodecs_decoder_methods methods = {
-      .read_header = read_header,
-      .estimate = estimate,
-      .start = start,
-      .read_rows = read_rows,
-      .destroy = destroy,
-  };
+static void init(ccodecs_decoder *decoder) {
+  (void)decoder;
   heif_av1_register();
-  return ccodecs_decoder_allocate(sizeof(heif_decoder), &methods, format, limits, budget);
 }
 
-ccodecs_decoder *ccodecs_heic_decoder_create(const ccodecs_limits *limits, ccodecs_budget *budget) {
-  return create(CCODECS_FORMAT_HEIC, limits, budget);
-}
-
-ccodecs_decoder *ccodecs_avif_decoder_create(const ccodecs_limits *limits, ccodecs_budget *budget) {
-  return create(CCODECS_FORMAT_AVIF, limits, budget);
-}
+const ccodecs_decoder_methods ccodecs_heif_decoder = {
+    .byte_count = sizeof(heif_decoder),
+    .init = init,
+    .read_header = read_header,
+    .estimate = estimate,
+    .start = start,
+    .read_rows = read_rows,
+    .destroy = destroy,
+};
 
 #endif

@@ -427,15 +427,13 @@ static void destroy(ccodecs_decoder *base) {
   ccodecs_free(budget, d->ahead);
 }
 
-ccodecs_decoder *ccodecs_jpeg_native_decoder_create(const ccodecs_limits *limits, ccodecs_budget *budget) {
-  static const ccodecs_decoder_methods methods = {
-      .read_header = read_header,
-      .scales = scales,
-      .least_bytes = least_bytes,
-      .estimate = estimate,
-      .start = start,
-      .read_rows = read_rows,
-      .destroy = destroy,
-  };
-  return ccodecs_decoder_allocate(sizeof(jpeg_decoder), &methods, CCODECS_FORMAT_JPEG, limits, budget);
-}
+const ccodecs_decoder_methods ccodecs_jpeg_native_decoder = {
+    .byte_count = sizeof(jpeg_decoder),
+    .read_header = read_header,
+    .scales = scales,
+    .least_bytes = least_bytes,
+    .estimate = estimate,
+    .start = start,
+    .read_rows = read_rows,
+    .destroy = destroy,
+};

@@ -130,11 +130,11 @@
 bool ccodecs_jpeg_native_supports(
     uint8_t sof_marker, uint8_t precision, uint8_t component_count, int32_t adobe_transform);
 
-/// Returns a native decoder for one image, to be used through decoder.c; NULL when the budget has no room.
-ccodecs_decoder *ccodecs_jpeg_native_decoder_create(const ccodecs_limits *limits, ccodecs_budget *budget);
+/// The native decoder, to be used through decoder.c.
+extern const ccodecs_decoder_methods ccodecs_jpeg_native_decoder;
 
-/// Returns a decoder based on libjpeg-turbo; NULL when the budget has no room.
-ccodecs_decoder *ccodecs_jpeg_turbo_decoder_create(const ccodecs_limits *limits, ccodecs_budget *budget);
+/// The decoder based on libjpeg-turbo.
+extern const ccodecs_decoder_methods ccodecs_jpeg_turbo_decoder;
 
 /// Shows the decoder the window that follows the header, for a caller that pushed the header's bytes separately.
 ///

@@ -1,7 +1,7 @@
-// The native JPEG encoder. This header is its manual; all of it except its two entry points, which are in
-// formats.h, is private to the encoder.
+// The native JPEG encoder. This header is its manual; all of it except its methods, which are in formats.h, is
+// private to the encoder.
 //
-// Use. Create an encoder with `ccodecs_jpeg_encoder_create`, pass rows to `ccodecs_encoder_write` as they arrive, in
+// Use. Create an encoder with `ccodecs_encoder_create`, pass rows to `ccodecs_encoder_write` as they arrive, in
 // any portion, call `ccodecs_encoder_read` after each, and `ccodecs_encoder_finish` at the end. Rows are RGB, gray, or
 // the planes of YCbCr with chroma of the size that `subsampling` says: 4:4:4, 4:2:2 or 4:2:0. Files are baseline or
 // progressive, with Huffman tables of their own, and with restart markers if the options ask for them. They depend on

@@ -483,7 +483,7 @@ static uint64_t output_charge(const ccodecs_encode_options *options, const jpeg_
   return whole > grown ? whole : grown;
 }
 
-uint64_t ccodecs_jpeg_encoder_estimate(const ccodecs_encode_options *options) {
+static uint64_t estimate(const ccodecs_encode_options *options) {
   const jpeg_geometry g = ccodecs_jpeg_geometry(options);
   uint64_t charge =
       sizeof(jpeg_encoder) + ccodecs_jpeg_metadata_bytes(&options->metadata) + header_bytes + 8 * JPEG_BLOCK_HEADER;
@@ -508,14 +508,8 @@ uint64_t ccodecs_jpeg_encoder_estimate(const ccodecs_encode_options *options) {
   return charge;
 }
 
-ccodecs_encoder *ccodecs_jpeg_encoder_create(const ccodecs_encode_options *options, ccodecs_budget *budget) {
-  static const ccodecs_encoder_methods methods = {.write = write, .finish = finish, .destroy = destroy};
-  jpeg_encoder *e = ccodecs_allocate(budget, sizeof *e);
-  if (e == NULL) {
-    return NULL;
-  }
-  memset(e, 0, offsetof(jpeg_encoder, scan.frequencies));
-  ccodecs_encoder_init(&e->base, &methods, options, budget);
+static bool create(ccodecs_encoder *encoder, const ccodecs_encode_options *options, ccodecs_budget *budget) {
+  jpeg_encoder *e = (jpeg_encoder *)encoder;
   e->geometry = ccodecs_jpeg_geometry(options);
   e->rows_left = e->geometry.mcu_rows;
   e->kernels = ccodecs_jpeg_encode_kernels();
@@ -528,8 +522,7 @@ ccodecs_encoder *ccodecs_jpeg_encoder_create(const ccodecs_encode_options *optio
   e->scan.max_chunks = max_token_chunks;
   const uint64_t charge = token_charge(options, &e->geometry);
   if (!ccodecs_budget_charge(budget, (size_t)charge)) {
-    ccodecs_encoder_destroy(&e->base);
-    return NULL;
+    return false;
   }
   e->scan.reserved = (size_t)charge;
   if (!options->jpeg.is_progressive) {
@@ -538,9 +531,14 @@ ccodecs_encoder *ccodecs_jpeg_encoder_create(const ccodecs_encode_options *optio
         &e->scan, &e->geometry, &all, e->geometry.component_count, options->jpeg.restart_row_count);
     e->interval_left = e->interval;
   }
-  if (prepare_planes(e) && put_headers(e)) {
-    return &e->base;
-  }
-  ccodecs_encoder_destroy(&e->base);
-  return NULL;
+  return prepare_planes(e) && put_headers(e);
 }
+
+const ccodecs_encoder_methods ccodecs_jpeg_encoder = {
+    .byte_count = sizeof(jpeg_encoder),
+    .create = create,
+    .estimate = estimate,
+    .max_bytes = ccodecs_encoder_max_lossy_bytes,
+    .write = write,
+    .finish = finish,
+    .destroy = destroy};

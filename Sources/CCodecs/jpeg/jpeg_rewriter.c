@@ -580,16 +580,14 @@ static void destroy(ccodecs_rewriter *base) {
   ccodecs_bytes_free(&j->segment, base->budget);
 }
 
-ccodecs_rewriter *ccodecs_jpeg_rewriter_create(const ccodecs_limits *limits, ccodecs_budget *budget) {
-  static const ccodecs_rewriter_methods methods = {
-      .step = step,
-      .end = end,
-      .survey = survey,
-      .start = start,
-      .start_bytes = start_bytes,
-      .turn_bytes = turn_bytes,
-      .create_turn = create_turn,
-      .destroy = destroy,
-  };
-  return ccodecs_rewriter_allocate(sizeof(jpeg_rewriter), &methods, limits, budget);
-}
+const ccodecs_rewriter_methods ccodecs_jpeg_rewriter = {
+    .byte_count = sizeof(jpeg_rewriter),
+    .step = step,
+    .end = end,
+    .survey = survey,
+    .start = start,
+    .start_bytes = start_bytes,
+    .turn_bytes = turn_bytes,
+    .create_turn = create_turn,
+    .destroy = destroy,
+};

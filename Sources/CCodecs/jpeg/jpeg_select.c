@@ -314,8 +314,8 @@ static ccodecs_status relay(jpeg_selector *s, ccodecs_status status) {
 
 static ccodecs_status hand_over(jpeg_selector *s, const ccodecs_input *input) {
   const bool is_native = s->is_native && color_transform(s) != 0;
-  s->taker = is_native ? ccodecs_jpeg_native_decoder_create(&s->base.limits, s->base.budget)
-                       : ccodecs_jpeg_turbo_decoder_create(&s->base.limits, s->base.budget);
+  const ccodecs_decoder_methods *methods = is_native ? &ccodecs_jpeg_native_decoder : &ccodecs_jpeg_turbo_decoder;
+  s->taker = ccodecs_decoder_allocate(methods, CCODECS_FORMAT_JPEG, &s->base.limits, s->base.budget);
   if (s->taker == NULL) {
     return no_room(s);
   }
@@ -388,20 +388,19 @@ static void destroy(ccodecs_decoder *base) {
   ccodecs_bytes_free(&s->pieces, base->budget);
 }
 
-ccodecs_decoder *ccodecs_jpeg_decoder_create(const ccodecs_limits *limits, ccodecs_budget *budget) {
-  static const ccodecs_decoder_methods methods = {
-      .read_header = read_header,
-      .scales = scales,
-      .least_bytes = least_bytes,
-      .estimate = estimate,
-      .start = start,
-      .read_rows = read_rows,
-      .destroy = destroy,
-  };
-  jpeg_selector *s = ccodecs_decoder_allocate(sizeof *s, &methods, CCODECS_FORMAT_JPEG, limits, budget);
-  if (s == NULL) {
-    return NULL;
-  }
+static void init(ccodecs_decoder *decoder) {
+  jpeg_selector *s = (jpeg_selector *)decoder;
   s->adobe_transform = -1;
-  return &s->base;
 }
+
+const ccodecs_decoder_methods ccodecs_jpeg_decoder = {
+    .byte_count = sizeof(jpeg_selector),
+    .init = init,
+    .read_header = read_header,
+    .scales = scales,
+    .least_bytes = least_bytes,
+    .estimate = estimate,
+    .start = start,
+    .read_rows = read_rows,
+    .destroy = destroy,
+};

@@ -516,20 +516,8 @@ static void destroy(ccodecs_decoder *base) {
   ccodecs_free(budget, d->inverted);
 }
 
-ccodecs_decoder *ccodecs_jpeg_turbo_decoder_create(const ccodecs_limits *limits, ccodecs_budget *budget) {
-  static const ccodecs_decoder_methods methods = {
-      .read_header = read_header,
-      .scales = scales,
-      .least_bytes = least_bytes,
-      .estimate = estimate,
-      .start = start,
-      .read_rows = read_rows,
-      .destroy = destroy,
-  };
-  jpeg_turbo *d = ccodecs_decoder_allocate(sizeof *d, &methods, CCODECS_FORMAT_JPEG, limits, budget);
-  if (d == NULL) {
-    return NULL;
-  }
+static void init(ccodecs_decoder *decoder) {
+  jpeg_turbo *d = (jpeg_turbo *)decoder;
   d->info.err = jpeg_std_error(&d->errors);
   d->errors.error_exit = on_error;
   d->errors.emit_message = on_message;
@@ -541,5 +529,16 @@ ccodecs_decoder *ccodecs_jpeg_turbo_decoder_create(const ccodecs_limits *limits,
   d->source.resync_to_restart = jpeg_resync_to_restart;
   d->source.term_source = on_source;
   d->progress.progress_monitor = on_progress;
-  return &d->base;
 }
+
+const ccodecs_decoder_methods ccodecs_jpeg_turbo_decoder = {
+    .byte_count = sizeof(jpeg_turbo),
+    .init = init,
+    .read_header = read_header,
+    .scales = scales,
+    .least_bytes = least_bytes,
+    .estimate = estimate,
+    .start = start,
+    .read_rows = read_rows,
+    .destroy = destroy,
+};

@@ -530,16 +530,14 @@ void ccodecs_jxl_fail_slice(uint32_t number) {
   failing_slice = number;
 }
 
-ccodecs_decoder *ccodecs_jxl_decoder_create(const ccodecs_limits *limits, ccodecs_budget *budget) {
-  static const ccodecs_decoder_methods methods = {
-      .read_header = read_header,
-      .estimate = estimate,
-      .start = start,
-      .read_rows = read_rows,
-      .destroy = destroy,
-  };
-  return ccodecs_decoder_allocate(sizeof(jxl_decoder), &methods, CCODECS_FORMAT_JXL, limits, budget);
-}
+const ccodecs_decoder_methods ccodecs_jxl_decoder = {
+    .byte_count = sizeof(jxl_decoder),
+    .read_header = read_header,
+    .estimate = estimate,
+    .start = start,
+    .read_rows = read_rows,
+    .destroy = destroy,
+};
 
 #else
 

@@ -96,15 +96,15 @@ static uint64_t library_charge(const ccodecs_encode_options *options) {
              library_bytes_per_pixel(options);
 }
 
-uint64_t ccodecs_jxl_encoder_max_bytes(const ccodecs_encode_options *options) {
+static uint64_t max_bytes(const ccodecs_encode_options *options) {
   return options->jxl.is_lossless ? ccodecs_encoder_max_stored_bytes(options, ccodecs_encoder_pixel_bytes(options))
                                   : ccodecs_encoder_max_lossy_bytes(options);
 }
 
-uint64_t ccodecs_jxl_encoder_estimate(const ccodecs_encode_options *options) {
+static uint64_t estimate(const ccodecs_encode_options *options) {
   // The whole compressed result is buffered, in a block that may grow by half when the last byte arrives.
   return sizeof(jxl_encoder) + library_charge(options) + pixel_count(options) * ccodecs_encoder_pixel_bytes(options) +
-         ccodecs_jxl_encoder_max_bytes(options) * 5 / 2;
+         max_bytes(options) * 5 / 2;
 }
 
 /// Returns the distance for a quality of 1 to 100, as libjxl's own tools compute it: similar to libjpeg's quality.
@@ -208,22 +208,21 @@ static bool begin(jxl_encoder *e) {
          (e->base.failure != CCODECS_OK || (add_metadata(e) && configure(e)));
 }
 
-ccodecs_encoder *ccodecs_jxl_encoder_create(const ccodecs_encode_options *options, ccodecs_budget *budget) {
-  static const ccodecs_encoder_methods methods = {
-      .write = write, .end_frame = end_frame, .finish = finish, .destroy = destroy};
-  jxl_encoder *e = ccodecs_allocate(budget, sizeof *e);
-  if (e == NULL) {
-    return NULL;
-  }
-  memset(e, 0, sizeof *e);
-  ccodecs_encoder_init(&e->base, &methods, options, budget);
+static bool create(ccodecs_encoder *encoder, const ccodecs_encode_options *options, ccodecs_budget *budget) {
+  jxl_encoder *e = (jxl_encoder *)encoder;
   e->row_bytes = (size_t)options->width * ccodecs_encoder_pixel_bytes(options);
   e->pixels = ccodecs_allocate(budget, pixel_bytes(e));
-  if (e->pixels != NULL && begin(e)) {
-    return &e->base;
-  }
-  ccodecs_encoder_destroy(&e->base);
-  return NULL;
+  return e->pixels != NULL && begin(e);
 }
+
+const ccodecs_encoder_methods ccodecs_jxl_encoder = {
+    .byte_count = sizeof(jxl_encoder),
+    .create = create,
+    .estimate = estimate,
+    .max_bytes = max_bytes,
+    .write = write,
+    .end_frame = end_frame,
+    .finish = finish,
+    .destroy = destroy};
 
 #endif

@@ -126,15 +126,13 @@ static ccodecs_status create_turn(
              : CCODECS_NO_MEMORY;
 }
 
-ccodecs_rewriter *ccodecs_jxl_rewriter_create(const ccodecs_limits *limits, ccodecs_budget *budget) {
-  static const ccodecs_rewriter_methods methods = {
-      .has_long_head = true,
-      .step = step,
-      .survey = survey,
-      .turn_bytes = turn_bytes,
-      .create_turn = create_turn,
-  };
-  return ccodecs_rewriter_allocate(sizeof(jxl_rewriter), &methods, limits, budget);
-}
+const ccodecs_rewriter_methods ccodecs_jxl_rewriter = {
+    .byte_count = sizeof(jxl_rewriter),
+    .has_long_head = true,
+    .step = step,
+    .survey = survey,
+    .turn_bytes = turn_bytes,
+    .create_turn = create_turn,
+};
 
 #endif

@@ -568,22 +568,21 @@ static void destroy(ccodecs_decoder *base) {
   ccodecs_free(budget, d->strip);
 }
 
-ccodecs_decoder *ccodecs_png_decoder_create(const ccodecs_limits *limits, ccodecs_budget *budget) {
-  static const ccodecs_decoder_methods methods = {
-      .read_header = read_header,
-      .select_frames = select_frames,
-      .estimate = estimate,
-      .least_bytes = least_bytes,
-      .start = start,
-      .read_rows = read_rows,
-      .destroy = destroy,
-  };
-  png_decoder *d = ccodecs_decoder_allocate(sizeof *d, &methods, CCODECS_FORMAT_PNG, limits, budget);
-  if (d == NULL) {
-    return NULL;
-  }
+static void init(ccodecs_decoder *decoder) {
+  png_decoder *d = (png_decoder *)decoder;
   for (uint32_t i = 0; i < 256; i++) {
     d->expansion.palette[i][3] = 255;
   }
-  return &d->base;
 }
+
+const ccodecs_decoder_methods ccodecs_png_decoder = {
+    .byte_count = sizeof(png_decoder),
+    .init = init,
+    .read_header = read_header,
+    .select_frames = select_frames,
+    .estimate = estimate,
+    .least_bytes = least_bytes,
+    .start = start,
+    .read_rows = read_rows,
+    .destroy = destroy,
+};

@@ -187,7 +187,8 @@ bool ccodecs_png_options_are_valid(const ccodecs_png_options *options) {
          (palette == 0 || (palette >= 2 && palette <= 256));
 }
 
-bool ccodecs_png_encoder_takes(const ccodecs_encode_options *options) {
+/// Animations are not interlaced, and have a palette only with alpha.
+static bool takes(const ccodecs_encode_options *options) {
   const bool is_indexed = options->png.palette_count > 0;
   if (ccodecs_encoder_is_deep(options)) {
     return !options->has_frames && !is_indexed;
@@ -216,21 +217,8 @@ uint64_t ccodecs_png_encoder_estimate(const ccodecs_encode_options *options) {
          (options->has_frames ? ccodecs_png_animation_estimate(options) : ccodecs_png_buffered_estimate(options));
 }
 
-ccodecs_encoder *ccodecs_png_encoder_create(const ccodecs_encode_options *options, ccodecs_budget *budget) {
-  static const ccodecs_encoder_methods methods = {
-      .begin_frame = begin_frame,
-      .write = write_rows,
-      .end_frame = end_frame,
-      .append_exif = append_exif,
-      .finish = finish,
-      .destroy = destroy,
-  };
-  png_encoder *e = ccodecs_allocate(budget, sizeof *e);
-  if (e == NULL) {
-    return NULL;
-  }
-  memset(e, 0, sizeof *e);
-  ccodecs_encoder_init(&e->base, &methods, options, budget);
+static bool create(ccodecs_encoder *encoder, const ccodecs_encode_options *options, ccodecs_budget *budget) {
+  png_encoder *e = (png_encoder *)encoder;
   e->pixel_bytes = ccodecs_encoder_pixel_bytes(options);
   e->filter = options->png.filter;
   const size_t row_bytes = options->width * e->pixel_bytes;
@@ -249,9 +237,22 @@ ccodecs_encoder *ccodecs_png_encoder_create(const ccodecs_encode_options *option
                                          : ccodecs_png_write_beginning(e, ccodecs_png_depth(e), false) == CCODECS_OK;
     if (has_begun) {
       ccodecs_png_begin_pass(e, row_bytes);
-      return &e->base;
+      return true;
     }
   }
-  ccodecs_encoder_destroy(&e->base);
-  return NULL;
+  return false;
 }
+
+const ccodecs_encoder_methods ccodecs_png_encoder = {
+    .byte_count = sizeof(png_encoder),
+    .create = create,
+    .estimate = ccodecs_png_encoder_estimate,
+    .max_bytes = ccodecs_png_encoder_max_bytes,
+    .takes = takes,
+    .begin_frame = begin_frame,
+    .write = write_rows,
+    .end_frame = end_frame,
+    .append_exif = append_exif,
+    .finish = finish,
+    .destroy = destroy,
+};

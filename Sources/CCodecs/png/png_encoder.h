@@ -114,3 +114,7 @@ ccodecs_status ccodecs_png_write_palette(png_encoder *e, uint8_t *depth);
 ccodecs_status ccodecs_png_write_colors(png_encoder *e, const ccodecs_palette *palette);
 /// Returns an upper bound of the bytes charged for choosing a palette.
 uint64_t ccodecs_png_palette_estimate(const ccodecs_encode_options *options);
+
+/// The methods that ccodecs_encoder_methods describes.
+uint64_t ccodecs_png_encoder_estimate(const ccodecs_encode_options *options);
+uint64_t ccodecs_png_encoder_max_bytes(const ccodecs_encode_options *options);

@@ -50,7 +50,7 @@ static png_encoder *create_indexed(png_encoder *e) {
   options.png.palette_count = 0;
   options.png.filter = CCODECS_PNG_FILTER_NONE;
   options.metadata = (ccodecs_metadata){0};
-  png_encoder *indexed = (png_encoder *)ccodecs_png_encoder_create(&options, e->base.budget);
+  png_encoder *indexed = (png_encoder *)ccodecs_encoder_allocate(&ccodecs_png_encoder, &options, e->base.budget);
   if (indexed == NULL) {
     return NULL;
   }
@@ -141,7 +141,8 @@ ccodecs_status ccodecs_png_index_animation(png_encoder *e) {
   if (indexed != NULL && e->base.is_animation) {
     ccodecs_encoder_keep_animation(&indexed->base);
   }
-  ccodecs_decoder *decoder = ccodecs_png_decoder_create(&limits, e->base.budget);
+  ccodecs_decoder *decoder =
+      ccodecs_decoder_allocate(&ccodecs_png_decoder, CCODECS_FORMAT_PNG, &limits, e->base.budget);
   uint8_t *window = ccodecs_allocate(e->base.budget, WINDOW_BYTES);
   ccodecs_status status = CCODECS_NO_MEMORY;
   if (indexed != NULL && decoder != NULL && window != NULL) {

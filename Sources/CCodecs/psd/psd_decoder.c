@@ -269,14 +269,12 @@ static void destroy(ccodecs_decoder *base) {
   ccodecs_free(budget, d->strip);
 }
 
-ccodecs_decoder *ccodecs_psd_decoder_create(const ccodecs_limits *limits, ccodecs_budget *budget) {
-  static const ccodecs_decoder_methods methods = {
-      .read_header = ccodecs_psd_read_header,
-      .estimate = estimate,
-      .least_bytes = least_bytes,
-      .start = start,
-      .read_rows = read_rows,
-      .destroy = destroy,
-  };
-  return ccodecs_decoder_allocate(sizeof(psd_decoder), &methods, CCODECS_FORMAT_PSD, limits, budget);
-}
+const ccodecs_decoder_methods ccodecs_psd_decoder = {
+    .byte_count = sizeof(psd_decoder),
+    .read_header = ccodecs_psd_read_header,
+    .estimate = estimate,
+    .least_bytes = least_bytes,
+    .start = start,
+    .read_rows = read_rows,
+    .destroy = destroy,
+};

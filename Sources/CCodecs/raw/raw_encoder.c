@@ -34,14 +34,14 @@ static bool has_planes(const ccodecs_encode_options *options) {
   return options->raw.is_planar && options->raw.channels != CCODECS_RAW_GRAY;
 }
 
-uint64_t ccodecs_raw_encoder_max_bytes(const ccodecs_encode_options *options) {
+static uint64_t max_bytes(const ccodecs_encode_options *options) {
   return row_bytes_of(options) * options->height;
 }
 
-uint64_t ccodecs_raw_encoder_estimate(const ccodecs_encode_options *options) {
+static uint64_t estimate(const ccodecs_encode_options *options) {
   // While the queue of rows grows, the old and the new block exist.
   const uint64_t queue = 2 * 16 * row_bytes_of(options);
-  return sizeof(raw_encoder) + (has_planes(options) ? ccodecs_raw_encoder_max_bytes(options) : queue);
+  return sizeof(raw_encoder) + (has_planes(options) ? max_bytes(options) : queue);
 }
 
 bool ccodecs_raw_options_are_valid(const ccodecs_raw_options *options) {
@@ -149,7 +149,7 @@ static ccodecs_status write(ccodecs_encoder *encoder, const ccodecs_rows *rows) 
 
 static ccodecs_status finish(ccodecs_encoder *encoder) {
   if (((raw_encoder *)encoder)->is_planar) {
-    encoder->output.count = (size_t)ccodecs_raw_encoder_max_bytes(&encoder->options);
+    encoder->output.count = (size_t)max_bytes(&encoder->options);
   }
   return CCODECS_OK;
 }
@@ -166,27 +166,28 @@ static void set_scalings(raw_encoder *e) {
   }
 }
 
-ccodecs_encoder *ccodecs_raw_encoder_create(const ccodecs_encode_options *options, ccodecs_budget *budget) {
-  static const ccodecs_encoder_methods methods = {.write = write, .finish = finish};
-  raw_encoder *e = ccodecs_allocate(budget, sizeof *e);
-  if (e == NULL) {
-    return NULL;
-  }
-  memset(e, 0, sizeof *e);
-  ccodecs_encoder_init(&e->base, &methods, options, budget);
+static bool create(ccodecs_encoder *encoder, const ccodecs_encode_options *options, ccodecs_budget *budget) {
+  raw_encoder *e = (raw_encoder *)encoder;
   e->kernels = ccodecs_raw_kernels();
   e->element_bytes = raw_element_bytes(options->raw.element);
   e->channel_count = channel_count_of(&options->raw);
   e->is_planar = has_planes(options);
   set_scalings(e);
   if (e->is_planar) {
-    const uint64_t count = ccodecs_raw_encoder_max_bytes(options);
+    const uint64_t count = max_bytes(options);
     if (count > SIZE_MAX || !ccodecs_bytes_reserve(&e->base.output, (size_t)count, budget)) {
-      ccodecs_encoder_destroy(&e->base);
-      return NULL;
+      return false;
     }
     // What is read stays where it is, as of a spooled result.
     e->base.is_spooling = e->base.is_spool_ready = true;
   }
-  return &e->base;
+  return true;
 }
+
+const ccodecs_encoder_methods ccodecs_raw_encoder = {
+    .byte_count = sizeof(raw_encoder),
+    .create = create,
+    .estimate = estimate,
+    .max_bytes = max_bytes,
+    .write = write,
+    .finish = finish};

@@ -524,12 +524,9 @@ static void put_row(row_decoder *base, uint8_t *given) {
   d->target = d->target <= base->row ? base->row + 1 : d->target;
 }
 
-ccodecs_decoder *ccodecs_bmp_decoder_create(const ccodecs_limits *limits, ccodecs_budget *budget) {
-  static const row_format format = {
-      .methods = {.read_header = read_header, .least_bytes = least_bytes, ROW_DECODER_METHODS},
-      .name = "BMP",
-      .read_row = read_row,
-      .put_row = put_row,
-  };
-  return ccodecs_row_decoder_create(sizeof(bmp_decoder), &format, CCODECS_FORMAT_BMP, limits, budget);
-}
+const row_format ccodecs_bmp_decoder = {
+    .methods = {ROW_DECODER_METHODS(bmp_decoder)},
+    .name = "BMP",
+    .read_row = read_row,
+    .put_row = put_row,
+};

@@ -234,20 +234,18 @@ static ccodecs_status read_row(row_decoder *base, ccodecs_input *input) {
   return CCODECS_OK;
 }
 
-ccodecs_decoder *ccodecs_hdr_decoder_create(const ccodecs_limits *limits, ccodecs_budget *budget) {
-  static const row_format format = {
-      .methods =
-          {
-              .read_header = read_header,
-              .least_bytes = least_bytes,
-              .estimate = ccodecs_row_decoder_estimate,
-              .start = start,
-              .read_rows = ccodecs_row_decoder_read_rows,
-              .destroy = ccodecs_row_decoder_destroy,
-          },
-      .name = "HDR",
-      .read_row = read_row,
-      .put_row = put_row,
-  };
-  return ccodecs_row_decoder_create(sizeof(hdr_decoder), &format, CCODECS_FORMAT_HDR, limits, budget);
-}
+const row_format ccodecs_hdr_decoder = {
+    .methods =
+        {
+            .byte_count = sizeof(hdr_decoder),
+            .read_header = read_header,
+            .least_bytes = least_bytes,
+            .estimate = ccodecs_row_decoder_estimate,
+            .start = start,
+            .read_rows = ccodecs_row_decoder_read_rows,
+            .destroy = ccodecs_row_decoder_destroy,
+        },
+    .name = "HDR",
+    .read_row = read_row,
+    .put_row = put_row,
+};

@@ -206,7 +206,7 @@ static ccodecs_status pass_on(ico_decoder *d, ccodecs_status status) {
 
 /// Creates the decoder for a PNG of which `count` bytes are buffered.
 static ccodecs_status begin_png(ico_decoder *d, const ccodecs_input *input, const uint8_t *bytes, size_t count) {
-  d->png = ccodecs_png_decoder_create(&d->base.limits, d->base.budget);
+  d->png = ccodecs_decoder_allocate(&ccodecs_png_decoder, CCODECS_FORMAT_PNG, &d->base.limits, d->base.budget);
   d->left = (ccodecs_input){.bytes = bytes, .count = count, .is_last = input->is_last && input->count == 0};
   return d->png == NULL ? CCODECS_NO_MEMORY : CCODECS_OK;
 }
@@ -365,14 +365,12 @@ static void destroy(ccodecs_decoder *base) {
   ccodecs_free(budget, d->strip);
 }
 
-ccodecs_decoder *ccodecs_ico_decoder_create(const ccodecs_limits *limits, ccodecs_budget *budget) {
-  static const ccodecs_decoder_methods methods = {
-      .read_header = read_header,
-      .select_frames = select_image,
-      .estimate = estimate,
-      .start = start,
-      .read_rows = read_rows,
-      .destroy = destroy,
-  };
-  return ccodecs_decoder_allocate(sizeof(ico_decoder), &methods, CCODECS_FORMAT_ICO, limits, budget);
-}
+const ccodecs_decoder_methods ccodecs_ico_decoder = {
+    .byte_count = sizeof(ico_decoder),
+    .read_header = read_header,
+    .select_frames = select_image,
+    .estimate = estimate,
+    .start = start,
+    .read_rows = read_rows,
+    .destroy = destroy,
+};

@@ -262,12 +262,9 @@ static ccodecs_status read_row(row_decoder *base, ccodecs_input *input) {
   return d->is_text ? read_text_row(d, input) : ccodecs_row_decoder_read_plain(base, input);
 }
 
-ccodecs_decoder *ccodecs_pnm_decoder_create(const ccodecs_limits *limits, ccodecs_budget *budget) {
-  static const row_format format = {
-      .methods = {.read_header = read_header, .least_bytes = least_bytes, ROW_DECODER_METHODS},
-      .name = "PNM",
-      .read_row = read_row,
-      .put_row = put_row,
-  };
-  return ccodecs_row_decoder_create(sizeof(pnm_decoder), &format, CCODECS_FORMAT_PNM, limits, budget);
-}
+const row_format ccodecs_pnm_decoder = {
+    .methods = {ROW_DECODER_METHODS(pnm_decoder)},
+    .name = "PNM",
+    .read_row = read_row,
+    .put_row = put_row,
+};

@@ -1,17 +1,12 @@
 #include "row_decoder.h"
 
-void *ccodecs_row_decoder_create(
-    size_t byte_count, const row_format *row_format, ccodecs_format format, const ccodecs_limits *limits,
-    ccodecs_budget *budget) {
-  row_decoder *d = ccodecs_decoder_allocate(byte_count, &row_format->methods, format, limits, budget);
-  if (d != NULL) {
-    d->format = row_format;
-  }
-  return d;
+/// Returns the format, whose first member are the methods.
+static const row_format *format_of(const row_decoder *d) {
+  return (const row_format *)d->base.methods;
 }
 
 ccodecs_status ccodecs_row_decoder_corrupt(row_decoder *d, const char *reason) {
-  return ccodecs_decoder_fail(&d->base, CCODECS_CORRUPT, "%s data: %s", d->format->name, reason);
+  return ccodecs_decoder_fail(&d->base, CCODECS_CORRUPT, "%s data: %s", format_of(d)->name, reason);
 }
 
 void ccodecs_row_decoder_measure(row_decoder *d, size_t stored_bytes) {
@@ -24,14 +19,14 @@ void ccodecs_row_decoder_measure(row_decoder *d, size_t stored_bytes) {
 ccodecs_status ccodecs_row_decoder_end_header(row_decoder *d, const ccodecs_input *input, ccodecs_status status) {
   return status == CCODECS_NEEDS_INPUT && input->is_last
              ? ccodecs_decoder_fail(
-                   &d->base, CCODECS_TRUNCATED, "the %s data ends before the first row", d->format->name)
+                   &d->base, CCODECS_TRUNCATED, "the %s data ends before the first row", format_of(d)->name)
              : status;
 }
 
 ccodecs_status ccodecs_row_decoder_look_ahead(row_decoder *d, ccodecs_input *input) {
   d->base.header.buffers_input = true;
   if (!ccodecs_bytes_append(&d->ahead, input->bytes, input->count, d->base.budget)) {
-    return ccodecs_decoder_fail(&d->base, CCODECS_NO_MEMORY, "no room to buffer the %s file", d->format->name);
+    return ccodecs_decoder_fail(&d->base, CCODECS_NO_MEMORY, "no room to buffer the %s file", format_of(d)->name);
   }
   ccodecs_input_advance(input, input->count);
   return CCODECS_OK;
@@ -68,12 +63,12 @@ static ccodecs_status read_strip(row_decoder *d, ccodecs_input *input, ccodecs_r
   uint32_t count = 0;
   ccodecs_status status = CCODECS_OK;
   while (count < d->strip_rows && d->row < base->header.height) {
-    status = d->format->read_row(d, input);
+    status = format_of(d)->read_row(d, input);
     if (status != CCODECS_OK) {
       break;
     }
     d->stored_count = 0;
-    d->format->put_row(d, d->strip + count * d->row_bytes);
+    format_of(d)->put_row(d, d->strip + count * d->row_bytes);
     count++;
     d->row++;
   }
@@ -84,7 +79,7 @@ static ccodecs_status read_strip(row_decoder *d, ccodecs_input *input, ccodecs_r
     return CCODECS_ROWS_READY; // the next call reports a failure after these rows
   }
   if (status == CCODECS_NEEDS_INPUT && input->is_last) {
-    return ccodecs_decoder_fail(base, CCODECS_TRUNCATED, "the %s data ends before the last row", d->format->name);
+    return ccodecs_decoder_fail(base, CCODECS_TRUNCATED, "the %s data ends before the last row", format_of(d)->name);
   }
   return status == CCODECS_OK ? CCODECS_DONE : status;
 }

@@ -11,7 +11,7 @@ typedef struct row_decoder row_decoder;
 
 /// The functions of one format.
 typedef struct row_format {
-  ccodecs_decoder_methods methods; ///< ROW_DECODER_METHODS, except read_header and least_bytes.
+  ccodecs_decoder_methods methods; ///< Usually ROW_DECODER_METHODS.
   const char *name;                ///< The name for error messages, such as "TGA".
   /// Completes the next row in `stored`. Returns CCODECS_OK, CCODECS_NEEDS_INPUT, or the failure.
   ccodecs_status (*read_row)(row_decoder *decoder, ccodecs_input *input);
@@ -22,7 +22,6 @@ typedef struct row_format {
 /// The first member of every row decoder.
 struct row_decoder {
   ccodecs_decoder base;
-  const row_format *format;
   uint32_t channels;   ///< Channels of the returned rows.
   uint8_t *stored;     ///< One row as in the file.
   size_t stored_bytes; ///< Size of `stored`; like `channels`, set by the header.
@@ -33,11 +32,6 @@ struct row_decoder {
   uint32_t row;        ///< Number of complete rows.
   ccodecs_bytes ahead; ///< Bytes from the first row on that were buffered with the header.
 };
-
-/// Allocates a decoder of `byte_count` bytes. Returns NULL if the budget is exhausted.
-void *ccodecs_row_decoder_create(
-    size_t byte_count, const row_format *row_format, ccodecs_format format, const ccodecs_limits *limits,
-    ccodecs_budget *budget);
 
 /// Records CCODECS_CORRUPT with a reason that follows the format's name.
 ccodecs_status ccodecs_row_decoder_corrupt(row_decoder *decoder, const char *reason);
@@ -63,6 +57,13 @@ ccodecs_status ccodecs_row_decoder_start(
 ccodecs_status ccodecs_row_decoder_read_rows(ccodecs_decoder *base, ccodecs_input *input, ccodecs_rows *rows);
 void ccodecs_row_decoder_destroy(ccodecs_decoder *base);
 
-#define ROW_DECODER_METHODS                                                                                            \
+/// The methods of a file whose decoder has the type `type`, and functions `read_header` and `least_bytes`.
+#define ROW_DECODER_METHODS(type)                                                                                      \
+  .byte_count = sizeof(type), .read_header = read_header, .least_bytes = least_bytes,                                  \
   .estimate = ccodecs_row_decoder_estimate, .start = ccodecs_row_decoder_start,                                        \
   .read_rows = ccodecs_row_decoder_read_rows, .destroy = ccodecs_row_decoder_destroy
+
+extern const row_format ccodecs_bmp_decoder;
+extern const row_format ccodecs_hdr_decoder;
+extern const row_format ccodecs_pnm_decoder;
+extern const row_format ccodecs_tga_decoder;

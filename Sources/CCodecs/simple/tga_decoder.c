@@ -266,12 +266,9 @@ static ccodecs_status read_row(row_decoder *base, ccodecs_input *input) {
   return d->is_run_length ? read_packets(d, input) : ccodecs_row_decoder_read_plain(base, input);
 }
 
-ccodecs_decoder *ccodecs_tga_decoder_create(const ccodecs_limits *limits, ccodecs_budget *budget) {
-  static const row_format format = {
-      .methods = {.read_header = read_header, .least_bytes = least_bytes, ROW_DECODER_METHODS},
-      .name = "TGA",
-      .read_row = read_row,
-      .put_row = put_row,
-  };
-  return ccodecs_row_decoder_create(sizeof(tga_decoder), &format, CCODECS_FORMAT_TGA, limits, budget);
-}
+const row_format ccodecs_tga_decoder = {
+    .methods = {ROW_DECODER_METHODS(tga_decoder)},
+    .name = "TGA",
+    .read_row = read_row,
+    .put_row = put_row,
+};

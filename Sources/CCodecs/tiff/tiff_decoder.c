@@ -505,16 +505,14 @@ static void destroy(ccodecs_decoder *base) {
   ccodecs_free(budget, d->strip);
 }
 
-ccodecs_decoder *ccodecs_tiff_decoder_create(const ccodecs_limits *limits, ccodecs_budget *budget) {
-  static const ccodecs_decoder_methods methods = {
-      .read_header = read_header,
-      .select_frames = select_page,
-      .estimate = estimate,
-      .start = start,
-      .read_rows = read_rows,
-      .destroy = destroy,
-  };
-  return ccodecs_decoder_allocate(sizeof(tiff_decoder), &methods, CCODECS_FORMAT_TIFF, limits, budget);
-}
+const ccodecs_decoder_methods ccodecs_tiff_decoder = {
+    .byte_count = sizeof(tiff_decoder),
+    .read_header = read_header,
+    .select_frames = select_page,
+    .estimate = estimate,
+    .start = start,
+    .read_rows = read_rows,
+    .destroy = destroy,
+};
 
 #endif

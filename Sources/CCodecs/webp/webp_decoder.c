@@ -485,20 +485,19 @@ static void destroy(ccodecs_decoder *base) {
   ccodecs_free(budget, d->canvas);
 }
 
-ccodecs_decoder *ccodecs_webp_decoder_create(const ccodecs_limits *limits, ccodecs_budget *budget) {
-  static const ccodecs_decoder_methods methods = {
-      .read_header = read_header,
-      .select_frames = ccodecs_webp_select_frames,
-      .estimate = estimate,
-      .start = start,
-      .read_rows = read_rows,
-      .destroy = destroy,
-      .buffered = buffered,
-  };
-  webp_decoder *d = ccodecs_decoder_allocate(sizeof *d, &methods, CCODECS_FORMAT_WEBP, limits, budget);
-  if (d == NULL) {
-    return NULL;
-  }
+static void init(ccodecs_decoder *decoder) {
+  webp_decoder *d = (webp_decoder *)decoder;
   d->image_at = d->survey_at = RIFF_HEADER_BYTES;
-  return &d->base;
 }
+
+const ccodecs_decoder_methods ccodecs_webp_decoder = {
+    .byte_count = sizeof(webp_decoder),
+    .init = init,
+    .read_header = read_header,
+    .select_frames = ccodecs_webp_select_frames,
+    .estimate = estimate,
+    .start = start,
+    .read_rows = read_rows,
+    .destroy = destroy,
+    .buffered = buffered,
+};

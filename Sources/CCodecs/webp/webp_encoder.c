@@ -154,16 +154,15 @@ static uint64_t library_charge(const ccodecs_encode_options *options) {
   return library_bytes + pixel_count(options) * library_bytes_per_pixel(options);
 }
 
-uint64_t ccodecs_webp_encoder_max_bytes(const ccodecs_encode_options *options) {
+static uint64_t max_bytes(const ccodecs_encode_options *options) {
   return options->webp.is_lossless ? ccodecs_encoder_max_stored_bytes(options, ccodecs_encoder_channels(options))
                                    : ccodecs_encoder_max_lossy_bytes(options);
 }
 
-uint64_t ccodecs_webp_encoder_estimate(const ccodecs_encode_options *options) {
+static uint64_t estimate(const ccodecs_encode_options *options) {
   // The whole compressed result is buffered, in a block that may grow by half when the last byte arrives.
   return sizeof(webp_encoder) + ccodecs_webp_pair_bytes(options) + library_charge(options) +
-         ccodecs_webp_encoder_max_bytes(options) * 5 / 2 +
-         (options->has_frames ? ccodecs_webp_animation_estimate(options) : 0);
+         max_bytes(options) * 5 / 2 + (options->has_frames ? ccodecs_webp_animation_estimate(options) : 0);
 }
 
 bool ccodecs_webp_options_are_valid(const ccodecs_webp_options *options) {
@@ -205,15 +204,8 @@ static bool take_metadata(webp_encoder *e) {
          ccodecs_riff_append_chunk(&e->after, "XMP ", metadata->xmp, metadata->xmp_count, e->base.budget);
 }
 
-ccodecs_encoder *ccodecs_webp_encoder_create(const ccodecs_encode_options *options, ccodecs_budget *budget) {
-  static const ccodecs_encoder_methods methods = {
-      .begin_frame = begin_frame, .write = write, .end_frame = end_frame, .finish = finish, .destroy = destroy};
-  webp_encoder *e = ccodecs_allocate(budget, sizeof *e);
-  if (e == NULL) {
-    return NULL;
-  }
-  memset(e, 0, sizeof *e);
-  ccodecs_encoder_init(&e->base, &methods, options, budget);
+static bool create(ccodecs_encoder *encoder, const ccodecs_encode_options *options, ccodecs_budget *budget) {
+  webp_encoder *e = (webp_encoder *)encoder;
   const uint64_t charge = library_charge(options);
   if (take_metadata(e) && prepare_planes(e) && WebPPictureInit(&e->image) && WebPConfigInit(&e->config) &&
       charge <= SIZE_MAX && ccodecs_budget_charge(budget, (size_t)charge)) {
@@ -222,10 +214,18 @@ ccodecs_encoder *ccodecs_webp_encoder_create(const ccodecs_encode_options *optio
     if (options->has_frames) {
       ccodecs_encoder_begin_spool(&e->base);
     }
-    if (options->has_frames ? ccodecs_canvases_create(&e->canvases, &e->base) : WebPPictureAlloc(&e->image)) {
-      return &e->base;
-    }
+    return options->has_frames ? ccodecs_canvases_create(&e->canvases, &e->base) : WebPPictureAlloc(&e->image);
   }
-  ccodecs_encoder_destroy(&e->base);
-  return NULL;
+  return false;
 }
+
+const ccodecs_encoder_methods ccodecs_webp_encoder = {
+    .byte_count = sizeof(webp_encoder),
+    .create = create,
+    .estimate = estimate,
+    .max_bytes = max_bytes,
+    .begin_frame = begin_frame,
+    .write = write,
+    .end_frame = end_frame,
+    .finish = finish,
+    .destroy = destroy};

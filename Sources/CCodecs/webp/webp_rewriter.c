@@ -323,8 +323,11 @@ static void destroy(ccodecs_rewriter *base) {
   ccodecs_bytes_free(&w->after, base->budget);
 }
 
-ccodecs_rewriter *ccodecs_webp_rewriter_create(const ccodecs_limits *limits, ccodecs_budget *budget) {
-  static const ccodecs_rewriter_methods methods = {
-      .step = step, .end = end, .survey = survey, .start = start, .start_bytes = start_bytes, .destroy = destroy};
-  return ccodecs_rewriter_allocate(sizeof(webp_rewriter), &methods, limits, budget);
-}
+const ccodecs_rewriter_methods ccodecs_webp_rewriter = {
+    .byte_count = sizeof(webp_rewriter),
+    .step = step,
+    .end = end,
+    .survey = survey,
+    .start = start,
+    .start_bytes = start_bytes,
+    .destroy = destroy};
