@@ -44,6 +44,23 @@ struct TIFFTests {
     #expect(Self.refusal(file(count: 3000, byteCount: 500_000))?.limit?.name == "max_block_bytes")
   }
 
+  /// TIFF 6.0 forbids it, and some writers do it.
+  @Test("with PackBits whose packets cross rows keeps every sample", arguments: [1, 3])
+  func crossingPackets(rowsPerStrip: Int) throws {
+    let six: [UInt8] = [251, 9, 128, 5, 1, 2, 3, 4, 5, 6]
+    let one: [UInt8] = [253, 7]
+    let pixels = try Pixels.decode(
+      Container.tiff(
+        width: 4, height: 6, photometric: 1, rowsPerStrip: rowsPerStrip, compression: 32773,
+        blocks: rowsPerStrip == 1 ? [one, one, one, one, one, one] : [six, six]))
+    let samples: [UInt8] = rowsPerStrip == 1 ? [7, 7, 7, 7] : [9, 9, 9, 9, 9, 9, 1, 2, 3, 4, 5, 6]
+    for y in 0..<6 {
+      for x in 0..<4 {
+        #expect(pixels.color(x: x, y: y)[0] == Double(samples[(4 * y + x) % samples.count]))
+      }
+    }
+  }
+
   @Test("whose strips share a JPEG of many scans is refused")
   func sharedScans() throws {
     var jpeg = Fixture.bytes("photo-progressive-scans.jpg")

@@ -59,10 +59,21 @@ ccodecs_status ccodecs_tiff_check_kind(tiff_decoder *d) {
                    &d->base, "samples per pixel", (ccodecs_excess){"max_samples_per_pixel", MAX_SAMPLES, d->samples});
 }
 
+/// Returns the bytes of a block that are in the file.
+static ccodecs_input block_at(const tiff_decoder *d, uint32_t index) {
+  const uint64_t file_bytes = d->file.bytes.count;
+  const uint64_t offset = TIFFGetStrileOffset(d->tiff, index);
+  const uint64_t stated = TIFFGetStrileByteCount(d->tiff, index);
+  const uint64_t start = offset < file_bytes ? offset : file_bytes;
+  const uint64_t left = file_bytes - start;
+  return (ccodecs_input){
+      .bytes = ccodecs_bytes_start(&d->file.bytes) + start, .count = (size_t)(stated < left ? stated : left)};
+}
+
 /// Returns the number of scans of a JPEG: the number of SOS markers, without parsing the bytes after them.
-static uint64_t count_scans(const uint8_t *bytes, size_t count) {
+static uint64_t count_scans(ccodecs_input block) {
   uint64_t scans = 0;
-  for (const uint8_t *next = bytes, *end = bytes + count; next != NULL && end - next >= 2;) {
+  for (const uint8_t *next = block.bytes, *end = next + block.count; next != NULL && end - next >= 2;) {
     next = memchr(next, 0xFF, (size_t)(end - next) - 1);
     if (next != NULL) {
       scans += next[1] == 0xDA ? 1 : 0;
@@ -73,10 +84,11 @@ static uint64_t count_scans(const uint8_t *bytes, size_t count) {
 }
 
 /// Returns the window size of a Zstandard frame in bytes: the output that decoding must keep.
-static uint64_t window_bytes(const uint8_t *bytes, size_t count) {
+static uint64_t window_bytes(ccodecs_input block) {
   static const uint8_t magic[4] = {0x28, 0xB5, 0x2F, 0xFD};
   static const uint8_t dictionary_bytes[4] = {0, 1, 2, 4};
-  if (count < 18 || memcmp(bytes, magic, sizeof magic) != 0) {
+  const uint8_t *bytes = block.bytes;
+  if (block.count < 18 || memcmp(bytes, magic, sizeof magic) != 0) {
     return 0;
   }
   const uint8_t head = bytes[4];
@@ -107,19 +119,15 @@ typedef struct sums {
 
 static sums add_blocks(const tiff_decoder *d, uint16_t compression, uint32_t count) {
   const uint64_t file_bytes = d->file.bytes.count;
-  const uint8_t *file = ccodecs_bytes_start(&d->file.bytes);
   sums s = {0};
   for (uint32_t i = 0; i < count; i++) {
-    const uint64_t offset = TIFFGetStrileOffset(d->tiff, i);
-    const uint64_t stated = TIFFGetStrileByteCount(d->tiff, i);
-    const uint64_t left = offset < file_bytes ? file_bytes - offset : 0;
-    const uint64_t bytes = stated < left ? stated : left;
-    s.data_bytes += bytes;
+    const ccodecs_input block = block_at(d, i);
+    s.data_bytes += block.count;
     if (s.data_bytes > file_bytes * data_multiple + data_allowance) {
       break; // over the limit, so the rest is irrelevant
     }
-    const uint64_t scans = compression == COMPRESSION_JPEG ? count_scans(file + offset, (size_t)bytes) : 1;
-    const uint64_t window = compression == COMPRESSION_OF_ZSTD ? window_bytes(file + offset, (size_t)bytes) : 0;
+    const uint64_t scans = compression == COMPRESSION_JPEG ? count_scans(block) : 1;
+    const uint64_t window = compression == COMPRESSION_OF_ZSTD ? window_bytes(block) : 0;
     // A JPEG with one scan for each component is common, so it counts as one.
     s.has_scans = s.has_scans || scans > 1;
     s.blocks += scans <= 4 ? 1 : scans;
@@ -164,6 +172,43 @@ ccodecs_status ccodecs_tiff_check_blocks(tiff_decoder *d) {
   }
   d->charged += (size_t)codec_bytes;
   return CCODECS_OK;
+}
+
+/// Returns whether a packet of one of the first `rows` rows of a strip crosses their end. `bits` reverses the bits of a
+/// byte if the file does.
+static bool has_crossing_packet(ccodecs_input strip, const uint8_t *bits, uint64_t row_bytes, uint32_t rows) {
+  uint64_t column = 0;
+  while (strip.count > 0 && rows > 0) {
+    const uint8_t head = bits[strip.bytes[0]];
+    const size_t length = head < 128 ? head + 1u : head > 128 ? 257u - head : 0;
+    const size_t stored = 1 + (head < 128 ? length : head > 128 ? 1 : 0);
+    ccodecs_input_advance(&strip, stored < strip.count ? stored : strip.count);
+    column += length;
+    if (column > row_bytes) {
+      return true;
+    }
+    rows -= column == row_bytes ? 1 : 0;
+    column = column == row_bytes ? 0 : column;
+  }
+  return false;
+}
+
+bool ccodecs_tiff_crosses_rows(const tiff_decoder *d) {
+  uint16_t compression = COMPRESSION_NONE;
+  uint16_t fill_order = FILLORDER_MSB2LSB;
+  uint32_t rows = 0;
+  TIFFGetFieldDefaulted(d->tiff, TIFFTAG_COMPRESSION, &compression);
+  TIFFGetFieldDefaulted(d->tiff, TIFFTAG_FILLORDER, &fill_order);
+  TIFFGetFieldDefaulted(d->tiff, TIFFTAG_ROWSPERSTRIP, &rows);
+  if (d->mode != MODE_SCANLINES || compression != COMPRESSION_PACKBITS) {
+    return false;
+  }
+  const uint8_t *bits = TIFFGetBitRevTable(fill_order == FILLORDER_LSB2MSB);
+  bool crosses = false;
+  for (uint32_t i = 0; i < TIFFNumberOfStrips(d->tiff) && !crosses; i++) {
+    crosses = has_crossing_packet(block_at(d, i), bits, TIFFScanlineSize64(d->tiff), rows);
+  }
+  return crosses;
 }
 
 #endif

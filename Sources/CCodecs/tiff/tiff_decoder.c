@@ -269,7 +269,12 @@ static ccodecs_status describe(tiff_decoder *d) {
   d->strip_rows = ccodecs_decoder_strip_rows(ccodecs_tiff_row_bytes(d));
   CCODECS_TRY(size_blocks(d));
   d->is_sized = true;
-  return ccodecs_tiff_check_blocks(d);
+  CCODECS_TRY(ccodecs_tiff_check_blocks(d));
+  if (!ccodecs_tiff_crosses_rows(d)) {
+    return CCODECS_OK;
+  }
+  d->mode = MODE_BLOCKS;
+  return size_blocks(d);
 }
 
 /// Reads the color profile, which libtiff owns. Oversized profiles are not used.

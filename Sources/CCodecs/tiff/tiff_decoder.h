@@ -12,7 +12,7 @@
 
 typedef enum tiff_mode {
   MODE_SCANLINES, ///< Strips of interleaved samples.
-  MODE_BLOCKS,    ///< Tiles, or strips of one sample per pixel each.
+  MODE_BLOCKS,    ///< Tiles, or strips that are not decoded row by row.
   MODE_RGBA,      ///< Converted by libtiff.
 } tiff_mode;
 
@@ -80,6 +80,11 @@ ccodecs_status ccodecs_tiff_check_kind(tiff_decoder *d);
 ///
 /// Call it when the sizes of blocks are known.
 ccodecs_status ccodecs_tiff_check_blocks(tiff_decoder *d);
+
+/// Returns whether packets of PackBits cross rows, which TIFF 6.0 forbids. libtiff then decodes only whole strips.
+///
+/// Call it when the blocks are checked.
+bool ccodecs_tiff_crosses_rows(const tiff_decoder *d);
 
 // tiff_samples.c
 
