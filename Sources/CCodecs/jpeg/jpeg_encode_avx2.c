@@ -1,19 +1,18 @@
 // Forward transforms and activities of the native JPEG encoder with AVX2: a block at a time, one row in each register.
 // The results are identical to those of jpeg_encode_kernels.c.
 
-#include "jpeg_encode.h"
-#include "jpeg_encode_forward_avx2.h"
-#include "jpeg_encode_rows.h"
-
 #if defined(__x86_64__)
 
 #include <immintrin.h>
 
+#define TARGET __attribute__((target("avx2")))
+
+#include "jpeg_encode_forward_avx2.h"
+#include "jpeg_encode_rows.h"
+
 #pragma STDC FP_CONTRACT OFF
 
-#define AVX2 __attribute__((target("avx2")))
-
-AVX2 static void quantize(
+TARGET static void quantize(
     const jpeg_chooser *chooser, const uint8_t *samples, size_t stride, float lambda, float values[JPEG_BLOCK],
     jpeg_block *block) {
   __m256 d[8];
@@ -53,14 +52,8 @@ AVX2 static void quantize(
   block->mask = ccodecs_jpeg_zigzag_mask(~zeros & ~(uint64_t)1);
 }
 
-AVX2 static void requantize(
-    const jpeg_chooser *chooser, const int16_t *coefficients, float lambda, float values[JPEG_BLOCK],
-    jpeg_block *block) {
-  ccodecs_jpeg_requantize_block(chooser, coefficients, lambda, values, block);
-}
-
 /// Returns the activity of one block.
-AVX2 static uint32_t block_activity(const uint8_t *p, size_t stride) {
+TARGET static uint32_t block_activity(const uint8_t *p, size_t stride) {
   __m128i sum = _mm_setzero_si128();
   __m128i row = _mm_loadl_epi64((const __m128i *)p);
   for (uint32_t y = 0; y < 8; y++, p += stride) {
@@ -74,7 +67,7 @@ AVX2 static uint32_t block_activity(const uint8_t *p, size_t stride) {
   return (uint32_t)_mm_cvtsi128_si32(sum);
 }
 
-AVX2 static void activity(const uint8_t *samples, size_t stride, uint32_t count, uint32_t *sums) {
+TARGET static void activity(const uint8_t *samples, size_t stride, uint32_t count, uint32_t *sums) {
   uint32_t block = 0;
   for (; block + 4 <= count; block += 4) {
     const uint8_t *p = samples + (size_t)block * 8;
@@ -96,20 +89,6 @@ AVX2 static void activity(const uint8_t *samples, size_t stride, uint32_t count,
   }
 }
 
-AVX2 static void convert(const uint8_t *rgb, uint8_t *luma, uint8_t *blue, uint8_t *red, size_t count) {
-  ccodecs_jpeg_convert_rgb(rgb, luma, blue, red, count);
-}
-
-AVX2 static void halve(const uint8_t *upper, const uint8_t *lower, uint8_t *output, size_t count) {
-  ccodecs_jpeg_halve_rows(upper, lower, output, count);
-}
-
-const jpeg_encode_kernels ccodecs_jpeg_encode_kernels_avx2 = {
-    .quantize = quantize,
-    .requantize = requantize,
-    .activity = activity,
-    .convert = convert,
-    .halve = halve,
-};
+const jpeg_encode_kernels ccodecs_jpeg_encode_kernels_avx2 = JPEG_ENCODE_KERNELS;
 
 #endif

@@ -1,19 +1,17 @@
 // The AVX-512 versions of the native JPEG encoder's kernels, which quantize sixteen coefficients at a time. The results
 // are identical to those of jpeg_encode_kernels.c.
 
-#include "jpeg_encode.h"
-#include "jpeg_encode_forward_avx2.h"
-#include "jpeg_encode_rows.h"
-
 #if defined(__x86_64__)
 
 #include <immintrin.h>
 
-#pragma STDC FP_CONTRACT OFF
+#define TARGET __attribute__((target("avx2,avx512f,avx512bw,avx512dq,avx512vl,avx512cd,avx512bitalg")))
+#define INLINE TARGET static inline __attribute__((always_inline))
 
-#define AVX512 __attribute__((target("avx2,avx512f,avx512bw,avx512dq,avx512vl,avx512cd,avx512bitalg")))
-#define INLINE                                                                                                         \
-  static inline __attribute__((always_inline, target("avx2,avx512f,avx512bw,avx512dq,avx512vl,avx512cd,avx512bitalg")))
+#include "jpeg_encode_forward_avx2.h"
+#include "jpeg_encode_rows.h"
+
+#pragma STDC FP_CONTRACT OFF
 
 /// The coefficients of a block in units of their steps, transposed.
 typedef struct coefficients {
@@ -38,7 +36,7 @@ INLINE coefficients transform_block(const uint8_t *samples, size_t stride, const
   return c;
 }
 
-AVX512 static void quantize(
+TARGET static void quantize(
     const jpeg_chooser *chooser, const uint8_t *samples, size_t stride, float lambda, float values[JPEG_BLOCK],
     jpeg_block *block) {
   const coefficients c = transform_block(samples, stride, chooser->inverse);
@@ -60,30 +58,10 @@ AVX512 static void quantize(
   block->mask = _mm512_bitshuffle_epi64_mask(_mm512_set1_epi64((int64_t)(mask & ~(uint64_t)1)), order);
 }
 
-AVX512 static void requantize(
-    const jpeg_chooser *chooser, const int16_t *coefficients, float lambda, float values[JPEG_BLOCK],
-    jpeg_block *block) {
-  ccodecs_jpeg_requantize_block(chooser, coefficients, lambda, values, block);
-}
-
-AVX512 static void activity(const uint8_t *samples, size_t stride, uint32_t count, uint32_t *sums) {
+TARGET static void activity(const uint8_t *samples, size_t stride, uint32_t count, uint32_t *sums) {
   ccodecs_jpeg_encode_kernels_avx2.activity(samples, stride, count, sums);
 }
 
-AVX512 static void convert(const uint8_t *rgb, uint8_t *luma, uint8_t *blue, uint8_t *red, size_t count) {
-  ccodecs_jpeg_convert_rgb(rgb, luma, blue, red, count);
-}
-
-AVX512 static void halve(const uint8_t *upper, const uint8_t *lower, uint8_t *output, size_t count) {
-  ccodecs_jpeg_halve_rows(upper, lower, output, count);
-}
-
-const jpeg_encode_kernels ccodecs_jpeg_encode_kernels_avx512 = {
-    .quantize = quantize,
-    .requantize = requantize,
-    .activity = activity,
-    .convert = convert,
-    .halve = halve,
-};
+const jpeg_encode_kernels ccodecs_jpeg_encode_kernels_avx512 = JPEG_ENCODE_KERNELS;
 
 #endif

@@ -5,7 +5,8 @@
 // quantization. All versions compute the same operations in the same order without fusing them, so that they agree in
 // every bit.
 
-#include "jpeg_encode.h"
+#define TARGET
+
 #include "jpeg_encode_rows.h"
 
 #include <cinstructions.h>
@@ -75,12 +76,6 @@ static void quantize(
   block->mask = ccodecs_jpeg_zigzag_mask(mask & ~(uint64_t)1);
 }
 
-static void requantize(
-    const jpeg_chooser *chooser, const int16_t *coefficients, float lambda, float values[JPEG_BLOCK],
-    jpeg_block *block) {
-  ccodecs_jpeg_requantize_block(chooser, coefficients, lambda, values, block);
-}
-
 static void activity(const uint8_t *samples, size_t stride, uint32_t count, uint32_t *sums) {
   for (uint32_t block = 0; block < count; block++) {
     uint32_t sum = 0;
@@ -93,21 +88,7 @@ static void activity(const uint8_t *samples, size_t stride, uint32_t count, uint
   }
 }
 
-static void convert(const uint8_t *rgb, uint8_t *luma, uint8_t *blue, uint8_t *red, size_t count) {
-  ccodecs_jpeg_convert_rgb(rgb, luma, blue, red, count);
-}
-
-static void halve(const uint8_t *upper, const uint8_t *lower, uint8_t *output, size_t count) {
-  ccodecs_jpeg_halve_rows(upper, lower, output, count);
-}
-
-const jpeg_encode_kernels ccodecs_jpeg_encode_kernels_scalar = {
-    .quantize = quantize,
-    .requantize = requantize,
-    .activity = activity,
-    .convert = convert,
-    .halve = halve,
-};
+const jpeg_encode_kernels ccodecs_jpeg_encode_kernels_scalar = JPEG_ENCODE_KERNELS;
 
 const jpeg_encode_kernels *ccodecs_jpeg_encode_kernels(void) {
 #if defined(__x86_64__)

@@ -1,12 +1,13 @@
 // Forward transforms and activities of the native JPEG encoder with NEON: a block at a time, one row in two registers.
 // The results are identical to those of jpeg_encode_kernels.c.
 
-#include "jpeg_encode.h"
-#include "jpeg_encode_rows.h"
-
 #if defined(__aarch64__)
 
 #include <arm_neon.h>
+
+#define TARGET
+
+#include "jpeg_encode_rows.h"
 
 #pragma STDC FP_CONTRACT OFF
 
@@ -123,12 +124,6 @@ static void quantize(
   block->mask = ccodecs_jpeg_zigzag_mask(mask & ~(uint64_t)1);
 }
 
-static void requantize(
-    const jpeg_chooser *chooser, const int16_t *coefficients, float lambda, float values[JPEG_BLOCK],
-    jpeg_block *block) {
-  ccodecs_jpeg_requantize_block(chooser, coefficients, lambda, values, block);
-}
-
 static void activity(const uint8_t *samples, size_t stride, uint32_t count, uint32_t *sums) {
   for (uint32_t block = 0; block < count; block++) {
     const uint8_t *p = samples + (size_t)block * 8;
@@ -144,20 +139,6 @@ static void activity(const uint8_t *samples, size_t stride, uint32_t count, uint
   }
 }
 
-static void convert(const uint8_t *rgb, uint8_t *luma, uint8_t *blue, uint8_t *red, size_t count) {
-  ccodecs_jpeg_convert_rgb(rgb, luma, blue, red, count);
-}
-
-static void halve(const uint8_t *upper, const uint8_t *lower, uint8_t *output, size_t count) {
-  ccodecs_jpeg_halve_rows(upper, lower, output, count);
-}
-
-const jpeg_encode_kernels ccodecs_jpeg_encode_kernels_neon = {
-    .quantize = quantize,
-    .requantize = requantize,
-    .activity = activity,
-    .convert = convert,
-    .halve = halve,
-};
+const jpeg_encode_kernels ccodecs_jpeg_encode_kernels_neon = JPEG_ENCODE_KERNELS;
 
 #endif

@@ -1,14 +1,13 @@
 // Color conversion and downsampling of rows, and quantization of stored coefficients, for the native JPEG encoder.
-// Every kernel compiles them for itself: the compiler turns these loops into its vectors. Private to the encoder.
+// Every kernel compiles them for itself: the compiler turns these loops into its vectors. The including file defines
+// TARGET, a function attribute. Private to the encoder.
 
 #pragma once
 
 #include "jpeg_encode.h"
 
-#define JPEG_ROWS_INLINE static inline __attribute__((always_inline))
-
 /// Converts to the YCbCr of JFIF, with factors of 16 bits.
-JPEG_ROWS_INLINE void ccodecs_jpeg_convert_rgb(
+TARGET static void convert(
     const uint8_t *restrict rgb, uint8_t *restrict luma, uint8_t *restrict blue, uint8_t *restrict red, size_t count) {
   for (size_t i = 0; i < count; i++) {
     const int32_t r = rgb[3 * i], g = rgb[3 * i + 1], b = rgb[3 * i + 2];
@@ -19,7 +18,7 @@ JPEG_ROWS_INLINE void ccodecs_jpeg_convert_rgb(
 }
 
 /// Averages pairs or fours of samples. Halves are rounded up and down in turn.
-JPEG_ROWS_INLINE void ccodecs_jpeg_halve_rows(
+TARGET static void halve(
     const uint8_t *restrict upper, const uint8_t *restrict lower, uint8_t *restrict output, size_t count) {
   if (lower == NULL) {
     for (size_t i = 0; i < count; i++) {
@@ -34,7 +33,7 @@ JPEG_ROWS_INLINE void ccodecs_jpeg_halve_rows(
 }
 
 /// See jpeg_requantize.
-JPEG_ROWS_INLINE void ccodecs_jpeg_requantize_block(
+TARGET static void requantize(
     const jpeg_chooser *chooser, const int16_t *restrict coefficients, float lambda, float *restrict values,
     jpeg_block *restrict block) {
 #pragma STDC FP_CONTRACT OFF
@@ -63,3 +62,7 @@ JPEG_ROWS_INLINE void ccodecs_jpeg_requantize_block(
   }
   block->mask = ccodecs_jpeg_zigzag_mask(mask & ~(uint64_t)1);
 }
+
+/// The kernels of the including file, whose quantize and activity are its own.
+#define JPEG_ENCODE_KERNELS                                                                                            \
+  { .quantize = quantize, .requantize = requantize, .activity = activity, .convert = convert, .halve = halve }
