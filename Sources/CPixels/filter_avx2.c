@@ -272,18 +272,6 @@ TARGET static void blend_premultiplied(
   cpixels_filter_scalar.blend_premultiplied(rgba + 4 * i, wide + 4 * i, pixel_count - i, gain, destination + 4 * i);
 }
 
-const cpixels_filter_kernels cpixels_filter_avx2 = {
-    .map_levels = map_levels,
-    .load_block = load_block,
-    .store_block = store_block,
-    .step = step,
-    .widen = widen,
-    .premultiply = premultiply,
-    .accumulate = accumulate,
-    .convolve = convolve,
-    .blend = blend,
-    .blend_over_alpha = blend_over_alpha,
-    .blend_premultiplied = blend_premultiplied,
-};
+const cpixels_filter_kernels cpixels_filter_avx2 = CPIXELS_FILTER_KERNELS;
 
 #endif

@@ -105,6 +105,14 @@ typedef struct cpixels_filter_kernels {
       const uint8_t *rgba, const int16_t *wide, size_t pixel_count, int32_t gain, uint16_t *premultiplied);
 } cpixels_filter_kernels;
 
+/// The kernels of a file that defines all of them.
+#define CPIXELS_FILTER_KERNELS                                                                                         \
+  {                                                                                                                    \
+    .map_levels = map_levels, .load_block = load_block, .store_block = store_block, .step = step, .widen = widen,      \
+    .premultiply = premultiply, .accumulate = accumulate, .convolve = convolve, .blend = blend,                        \
+    .blend_over_alpha = blend_over_alpha, .blend_premultiplied = blend_premultiplied                                   \
+  }
+
 extern const cpixels_filter_kernels cpixels_filter_scalar;
 extern const cpixels_filter_kernels cpixels_filter_avx2;
 extern const cpixels_filter_kernels cpixels_filter_neon;

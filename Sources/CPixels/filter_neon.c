@@ -200,18 +200,6 @@ static void blend_premultiplied(
   cpixels_filter_scalar.blend_premultiplied(rgba + 4 * i, wide + 4 * i, pixel_count - i, gain, premultiplied + 4 * i);
 }
 
-const cpixels_filter_kernels cpixels_filter_neon = {
-    .map_levels = map_levels,
-    .load_block = load_block,
-    .store_block = store_block,
-    .step = step,
-    .widen = widen,
-    .premultiply = premultiply,
-    .accumulate = accumulate,
-    .convolve = convolve,
-    .blend = blend,
-    .blend_over_alpha = blend_over_alpha,
-    .blend_premultiplied = blend_premultiplied,
-};
+const cpixels_filter_kernels cpixels_filter_neon = CPIXELS_FILTER_KERNELS;
 
 #endif

@@ -269,16 +269,4 @@ static void blend_premultiplied(
   }
 }
 
-const cpixels_filter_kernels cpixels_filter_scalar = {
-    .map_levels = map_levels,
-    .load_block = load_block,
-    .store_block = store_block,
-    .step = step,
-    .widen = widen,
-    .premultiply = premultiply,
-    .accumulate = accumulate,
-    .convolve = convolve,
-    .blend = blend,
-    .blend_over_alpha = blend_over_alpha,
-    .blend_premultiplied = blend_premultiplied,
-};
+const cpixels_filter_kernels cpixels_filter_scalar = CPIXELS_FILTER_KERNELS;

@@ -40,13 +40,6 @@ TARGET static void halve(const float *upper, const float *lower, size_t pixel_co
   }
 }
 
-const cpixels_similarity_kernels cpixels_similarity_avx2 = {
-    .linearize = linearize,
-    .perceive = perceive,
-    .subtract = subtract,
-    .halve = halve,
-    .blur_down = blur_down,
-    .compare = compare,
-};
+const cpixels_similarity_kernels cpixels_similarity_avx2 = CPIXELS_SIMILARITY_KERNELS;
 
 #endif

@@ -42,13 +42,6 @@ TARGET static void halve(const float *upper, const float *lower, size_t pixel_co
   }
 }
 
-const cpixels_similarity_kernels cpixels_similarity_avx512 = {
-    .linearize = linearize,
-    .perceive = perceive,
-    .subtract = subtract,
-    .halve = halve,
-    .blur_down = blur_down,
-    .compare = compare,
-};
+const cpixels_similarity_kernels cpixels_similarity_avx512 = CPIXELS_SIMILARITY_KERNELS;
 
 #endif

@@ -75,6 +75,13 @@ typedef struct cpixels_similarity_kernels {
       cpixels_error_sums *sums);
 } cpixels_similarity_kernels;
 
+/// The kernels of a file that defines all of them.
+#define CPIXELS_SIMILARITY_KERNELS                                                                                     \
+  {                                                                                                                    \
+    .linearize = linearize, .perceive = perceive, .subtract = subtract, .halve = halve, .blur_down = blur_down,        \
+    .compare = compare                                                                                                 \
+  }
+
 extern const cpixels_similarity_kernels cpixels_similarity_scalar;
 extern const cpixels_similarity_kernels cpixels_similarity_avx2;
 extern const cpixels_similarity_kernels cpixels_similarity_avx512;

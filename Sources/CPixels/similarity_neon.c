@@ -23,13 +23,6 @@ static void halve(const float *upper, const float *lower, size_t pixel_count, fl
   }
 }
 
-const cpixels_similarity_kernels cpixels_similarity_neon = {
-    .linearize = linearize,
-    .perceive = perceive,
-    .subtract = subtract,
-    .halve = halve,
-    .blur_down = blur_down,
-    .compare = compare,
-};
+const cpixels_similarity_kernels cpixels_similarity_neon = CPIXELS_SIMILARITY_KERNELS;
 
 #endif

@@ -123,11 +123,4 @@ static void compare(
   }
 }
 
-const cpixels_similarity_kernels cpixels_similarity_scalar = {
-    .linearize = linearize,
-    .perceive = perceive,
-    .subtract = subtract,
-    .halve = halve,
-    .blur_down = blur_down,
-    .compare = compare,
-};
+const cpixels_similarity_kernels cpixels_similarity_scalar = CPIXELS_SIMILARITY_KERNELS;
