@@ -7,7 +7,7 @@
 
 #define TARGET __attribute__((target("avx2")))
 
-#include "jpeg_encode_forward_avx2.h"
+#include "jpeg_encode_forward.h"
 #include "jpeg_encode_rows.h"
 
 #pragma STDC FP_CONTRACT OFF
@@ -15,15 +15,8 @@
 TARGET static void quantize(
     const jpeg_chooser *chooser, const uint8_t *samples, size_t stride, float lambda, float values[JPEG_BLOCK],
     jpeg_block *block) {
-  __m256 d[8];
-  for (uint32_t y = 0; y < 8; y++) {
-    const __m128i row = _mm_loadl_epi64((const __m128i *)(samples + y * stride));
-    d[y] = _mm256_cvtepi32_ps(_mm256_cvtepu8_epi32(row));
-  }
-  jpeg_transform_avx2(d);
-  jpeg_transpose_avx2(d);
-  jpeg_transform_avx2(d);
-  d[0] = _mm256_sub_ps(d[0], _mm256_setr_ps(64 * 128, 0, 0, 0, 0, 0, 0, 0));
+  jpeg_row d[8];
+  transform_samples(samples, stride, d);
   const __m256 magnitude = _mm256_castsi256_ps(_mm256_set1_epi32(0x7FFFFFFF));
   const __m256 price = _mm256_set1_ps(lambda), half = _mm256_set1_ps(0.5F);
   __m256i levels[8];

@@ -6,9 +6,8 @@
 #include <immintrin.h>
 
 #define TARGET __attribute__((target("avx2,avx512f,avx512bw,avx512dq,avx512vl,avx512cd,avx512bitalg")))
-#define INLINE TARGET static inline __attribute__((always_inline))
 
-#include "jpeg_encode_forward_avx2.h"
+#include "jpeg_encode_forward.h"
 #include "jpeg_encode_rows.h"
 
 #pragma STDC FP_CONTRACT OFF
@@ -19,15 +18,8 @@ typedef struct coefficients {
 } coefficients;
 
 INLINE coefficients transform_block(const uint8_t *samples, size_t stride, const float inverse[JPEG_BLOCK]) {
-  __m256 d[8];
-  for (uint32_t y = 0; y < 8; y++) {
-    const __m128i row = _mm_loadl_epi64((const __m128i *)(samples + y * stride));
-    d[y] = _mm256_cvtepi32_ps(_mm256_cvtepu8_epi32(row));
-  }
-  jpeg_transform_avx2(d);
-  jpeg_transpose_avx2(d);
-  jpeg_transform_avx2(d);
-  d[0] = _mm256_sub_ps(d[0], _mm256_setr_ps(64 * 128, 0, 0, 0, 0, 0, 0, 0));
+  jpeg_row d[8];
+  transform_samples(samples, stride, d);
   coefficients c;
   for (uint32_t i = 0; i < 4; i++) {
     const __m512 rows = _mm512_insertf32x8(_mm512_castps256_ps512(d[2 * i]), d[2 * i + 1], 1);
