@@ -177,6 +177,51 @@ def test_arrays_in_shared_memory_are_written_in_place() -> None:
     assert segments() == []
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="the worker writes shared memory on Linux alone")
+def test_the_memory_of_freed_arrays_is_used_again_and_that_of_others_is_not() -> None:
+    with WritingWorker() as worker, Client(worker.address) as client:
+        images = [b"half" if number == 3 else b"%d" % number for number in range(40)]
+        options: Any = {"batch_size": 4, "width": 4, "height": 2, "dtype": "uint8", "shared_memory": True, "window": 1}
+        kept = []
+        for batch in client.tensors(images, **options):
+            assert len(segments()) <= 6
+            if batch.start % 8 == 0:
+                kept.append(batch)
+        for batch in kept:
+            for index, row in enumerate(batch.array):
+                assert (row == (0 if batch.start + index == 3 else batch.start + index)).all()
+        places = [request.start.shared_memory for request in worker.requests]
+        assert len({place.token for place in places}) == 10 and len({place.name for place in places}) < 10
+        # The worker may still write what failed.
+        assert all(place.name != places[0].name for place in places[4:])
+        assert segments() == []
+
+
+FORKED = """
+import os
+from image_worker._shared_memory import Segments
+segments = Segments(1 << 16)
+segment = segments.create()
+memory = segment.memory
+memory[:5] = b"first"
+segments.give(segment)
+reading, writing = os.pipe()
+if child := os.fork():
+    del memory, segment
+    segments.create().memory[:5] = b"later"
+    os.write(writing, b"!")
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+else:
+    os.read(reading, 1)
+    os._exit(bytes(memory[:5]) != b"first")
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the worker writes shared memory on Linux alone")
+def test_memory_that_a_forked_process_has_is_not_used_again() -> None:
+    subprocess.run([sys.executable, "-c", FORKED], check=True, timeout=60)
+
+
 KILLED = """
 import os, signal, sys
 from image_worker._shared_memory import Segment

@@ -13,7 +13,7 @@ from ._batch import BatchResult, Item
 from ._generated import image_worker_pb2 as wire
 from ._generated.fields import Fields
 from ._iteration import iterate
-from ._shared_memory import Segment
+from ._shared_memory import Segment, Segments
 from ._sources import Source
 
 if TYPE_CHECKING:
@@ -161,6 +161,9 @@ class Rows:
     def hide(self) -> None:
         """Ends what other processes can do with the array."""
 
+    def give(self) -> None:
+        """Leaves the array, all of which is written, to the caller."""
+
     def _put(self, result: Result, info: wire.TensorInfo, row: Any) -> None:
         row[...] = _view(result, info)
 
@@ -168,10 +171,11 @@ class Rows:
 class SharedRows(Rows):
     """An array in shared memory, whose rows a worker writes."""
 
-    def __init__(self, count: int, shape: tuple[int, ...], dtype: str) -> None:
+    def __init__(self, count: int, shape: tuple[int, ...], dtype: str, segments: Segments | None = None) -> None:
         element = _dtype(dtype)
         self._row_bytes = math.prod(shape) * element.itemsize
-        self._segment = Segment(count * self._row_bytes)
+        self._segments = segments or Segments(count * self._row_bytes)
+        self._segment = self._segments.create()
         self.array = _numpy().frombuffer(self._segment.memory, element).reshape((count, *shape))
 
     def place(self, index: int) -> wire.SharedMemory:
@@ -179,6 +183,9 @@ class SharedRows(Rows):
 
     def hide(self) -> None:
         self._segment.hide()
+
+    def give(self) -> None:
+        self._segments.give(self._segment)
 
     def _put(self, result: Result, info: wire.TensorInfo, row: Any) -> None:
         if result.data:  # of a worker that does not know shared memory
@@ -249,8 +256,8 @@ class Stack:
             raise ValueError(f"errors is {policy!r}; it must be one of {', '.join(get_args(Errors))}")
         if is_shared and policy == "skip":
             raise ValueError("shared_memory does not work with errors='skip', as the worker writes each image into its place")
-        _dtype(dtype)
         self._size, self._shape, self._dtype, self._policy, self._is_shared = size, shape, dtype, policy, is_shared
+        self._segments = Segments(size * math.prod(shape) * _dtype(dtype).itemsize)
         self._room = asyncio.Semaphore(size + ahead)
         self._keys: dict[int, Any] = {}
         self._results: dict[int, BatchResult[int]] = {}
@@ -267,10 +274,12 @@ class Stack:
         """Hides the arrays of images that are not waited for any more."""
         while self._arrays:
             self._arrays.popitem()[1].hide()
+        self._segments.close()
 
     def _array(self, batch: int) -> Rows:
         if batch not in self._arrays:
-            self._arrays[batch] = (SharedRows if self._is_shared else Rows)(self._size, self._shape, self._dtype)
+            of_batch = self._size, self._shape, self._dtype
+            self._arrays[batch] = SharedRows(*of_batch, self._segments) if self._is_shared else Rows(*of_batch)
         return self._arrays[batch]
 
     async def numbered(
@@ -282,10 +291,9 @@ class Stack:
             async for value in source:
                 await self._room.acquire()
                 self._keys[number] = value.key if isinstance(value, Item) else number
-                item = replace(value, key=number) if isinstance(value, Item) else Item(number, value)
-                if self._is_shared:
-                    item = replace(item, memory=self._array(number // self._size).place(number % self._size))
-                yield item
+                memory = self._array(number // self._size).place(number % self._size) if self._is_shared else None
+                yield (
+                    replace(value, key=number, memory=memory) if isinstance(value, Item) else Item(number, value, memory=memory))
                 number += 1
 
     async def batches(self, results: AsyncGenerator[BatchResult[int], None]) -> AsyncGenerator[TensorBatch, None]:
@@ -319,12 +327,14 @@ class Stack:
     def _take(self) -> TensorBatch:
         numbers, keys, errors, contents = zip(*self._rows)
         rows = self._array(self._taken)
-        rows.hide()
         del self._arrays[self._taken]
         self._taken += 1
         self._rows = []
         array = rows.array[:len(numbers)]
-        if self._is_written:
+        if not self._is_written:
+            rows.give()
+        else:
+            rows.hide()
             copy = zeros(array.shape, array.dtype)
             for index, error in enumerate(errors):
                 if error is None:
