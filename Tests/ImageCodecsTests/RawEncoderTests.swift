@@ -7,6 +7,9 @@ import Testing
 struct RawEncoderTests {
   private static let height = 5
 
+  /// The size of the parts in which the first plane leaves.
+  private static let partByteCount = 64 * 1024
+
   /// Widths around the sizes of vectors and of blocks.
   private static let widths = [1, 7, 8, 15, 16, 17, 23, 24, 25, 224, 239, 240, 241, 500]
 
@@ -30,12 +33,15 @@ struct RawEncoderTests {
       var encoder = try Encoder(options: options, budget: budget)
       let buffer = try PixelBuffer(byteCount: 100, budget: budget)
       let rows = try rowBuffer(samples, rowByteCount: options.width * options.pixelFormat.pixelByteCount)
+      let isPlanar = options.tensor.isPlanar && options.tensor.order.count > 1
+      let rowByteCount = Int(try options.maxByteCount()) / options.height / (isPlanar ? 3 : 1)
       for first in stride(from: 0, to: options.height, by: rowCount) {
         let count = min(rowCount, options.height - first)
         try encoder.write(Strip(format: options.pixelFormat, rows: rows.rows(first: first, count: count)))
         encoder.drain(buffer) { output.append($0) }
-        // The rows of the first channel, or all of them, leave at once.
-        #expect(output.count >= (first + count) * options.width)
+        // Interleaved rows leave at once, those of the first plane in parts.
+        let complete = (first + count) * rowByteCount
+        #expect(output.count == (isPlanar ? complete / Self.partByteCount * Self.partByteCount : complete))
       }
       try encoder.finish()
       encoder.drain(buffer) { output.append($0) }
@@ -101,6 +107,14 @@ struct RawEncoderTests {
         }
       }
     }
+  }
+
+  @Test("of planes leave in parts as the rows of the first plane arrive")
+  func parts() throws {
+    var options = EncoderOptions(format: .raw, width: 224, height: 320, pixelFormat: .gray8)
+    options.tensor = TensorOptions(elementType: .f16, layout: .chw, normalization: .imagenet)
+    let samples = noiseSamples(options.width * options.height)
+    #expect(try encode(samples, options, rowCount: 7) == encode(samples, options, rowCount: options.height))
   }
 
   @Test("have the values of well-known normalizations")

@@ -1,5 +1,5 @@
 // Raw results: the elements of a tensor, without a header. Interleaved rows leave as they arrive. Planes are buffered,
-// and the first of them leaves as its rows arrive.
+// and the first of them leaves in large parts as its rows arrive.
 
 #include "../formats.h"
 #include "raw_rows.h"
@@ -9,6 +9,10 @@
 
 /// The number of pixels that are converted at once: a multiple of RAW_PERIOD, whose samples stay in the L1 cache.
 enum { BLOCK = 10 * RAW_PERIOD };
+
+/// The size of the parts in which the first plane leaves: that of a caller's chunks, which would otherwise grow part by
+/// part.
+enum { PART_BYTES = 64 << 10 };
 
 typedef struct raw_encoder {
   ccodecs_encoder base;
@@ -129,8 +133,11 @@ static void write_row(raw_encoder *e, const uint8_t *source) {
     }
   }
   e->row_count++;
-  // Of planes, the first is complete up to here.
-  e->base.output.count += plane_row * (e->is_planar ? 1 : e->channel_count);
+  if (e->is_planar) {
+    e->base.output.count = e->row_count * plane_row / PART_BYTES * PART_BYTES;
+  } else {
+    e->base.output.count += plane_row * e->channel_count;
+  }
 }
 
 // MARK: Methods
