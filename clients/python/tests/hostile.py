@@ -22,6 +22,7 @@ ATTACKS: dict[str, dict[str, Any]] = {
     "headers without end": {"header": INFO},
     "results of others": {"rendition_id": "other", "chunk": bytes(65536)},
     "ends of others": {"rendition_id": "other", "report": wire.ProcessingReport(output=INFO)},
+    "an end of bytes that it does not send": {"report": wire.ProcessingReport(output=INFO, output_bytes=4)},
     "nothing": {},
 }
 

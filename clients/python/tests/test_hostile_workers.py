@@ -25,6 +25,8 @@ def check(error: BaseException | None, attack: str) -> None:
         assert (error.limit_name, error.limit) == ("max_result_bytes", limit_of(attack)) and "max_result_bytes" in str(error)
     elif attack == "a huge message":
         assert isinstance(error, ImageWorkerError) and error.code is grpc.StatusCode.RESOURCE_EXHAUSTED
+    elif attack == "an end of bytes that it does not send":
+        assert isinstance(error, ImageWorkerError) and error.code is grpc.StatusCode.DATA_LOSS and not error.is_retryable
     else:
         assert isinstance(error, UnavailableError)
 

@@ -15,8 +15,7 @@ from typing import Any, Generic, TypeVar
 
 import grpc
 
-from ._errors import (
-    EXHAUSTED, ImageWorkerError, LimitExceededError, UnavailableError, from_rpc_error, lost, timed_out)
+from ._errors import EXHAUSTED, ImageWorkerError, UnavailableError, from_rpc_error, lost, timed_out
 from ._generated import image_worker_pb2 as wire
 from ._requests import configuration
 from ._results import Collector, Intake, Result
@@ -174,7 +173,7 @@ class Batch(Generic[Key]):
                 self._deliver(BatchResult(item.key, None, error, 0))
             else:
                 upload.prefetch()
-                self._waiting.append(_Entry(item.key, upload, start, Intake(self.workers.max_result_bytes)))
+                self._waiting.append(_Entry(item.key, upload, start, Intake(self.workers.max_result_bytes, start)))
             self.changed.notify()
             await self._slots.acquire()
         self._is_exhausted = True
@@ -232,7 +231,7 @@ class Batch(Generic[Key]):
         is_spent = entry.breaks >= self.retry.attempts or entry.overloads >= self.retry.overload_attempts
         if not error.is_retryable or is_spent or not entry.upload.can_start:
             return self.finish(entry, error)
-        entry.collector, entry.intake = Collector(), Intake(self.workers.max_result_bytes)
+        entry.collector, entry.intake = Collector(), Intake(self.workers.max_result_bytes, entry.start)
         entry.not_before = asyncio.get_running_loop().time() + delay
         self._waiting.append(entry)
         self.changed.notify()
@@ -423,7 +422,7 @@ class _Lane:
         try:
             if not entry.intake.admits(response):
                 return None
-        except LimitExceededError as error:
+        except ImageWorkerError as error:
             return error
         self._moved_at = asyncio.get_running_loop().time()
         return entry.collector.add(response)

@@ -251,7 +251,7 @@ class AsyncClient:
                 configuration=start.configuration if start.HasField("configuration") else None,
                 shared_memory=start.shared_memory if start.HasField("shared_memory") else None), **options)
         timer = StallTimer(call, self._workers.retry.stall_after)
-        intake = Intake(self._workers.max_result_bytes, [each.rendition_id for each in start.renditions] or [""])
+        intake = Intake(self._workers.max_result_bytes, start)
         sender = None if is_whole else asyncio.create_task(_send(call, start, head, reader, timer))
         try:
             timer.start()

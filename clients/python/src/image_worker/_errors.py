@@ -169,6 +169,12 @@ def too_large(size: int, limit: int) -> LimitExceededError:
         metadata={"limit_name": "max_result_bytes", "limit": str(limit), "value": str(size)})
 
 
+def incomplete(size: int, expected: int) -> ImageWorkerError:
+    """Creates the error of a result that has another size than its report states."""
+    return ImageWorkerError(
+        f"{size} bytes of the result have arrived, of which its report counts {expected}", code=grpc.StatusCode.DATA_LOSS)
+
+
 def _restored(
     kind: type[ImageWorkerError], message: str, code: int, reason: str, metadata: dict[str, str], retry_after: float | None,
     field: str,

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import os
 import secrets
-from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Union
 
-from ._errors import ImageWorkerError, from_status, too_large
+from ._errors import ImageWorkerError, from_status, incomplete, too_large
 from ._generated import image_worker_pb2 as wire
 
 if TYPE_CHECKING:
@@ -75,16 +74,19 @@ class Result:
 class Intake:
     """Decides which of the parts that arrive belong to the results of one image, so that these have an end.
 
-    A worker can send parts forever. Those that it admits are a header for each result, bytes up to the maximum, and an end.
+    A worker can send parts forever. Those that it admits are a header for each result, bytes up to the maximum, and an end,
+    which comes after all bytes.
     """
 
-    def __init__(self, max_bytes: int, renditions: Iterable[str] = ("",)) -> None:
+    def __init__(self, max_bytes: int, start: wire.BatchItemStart) -> None:
         self._max_bytes = max_bytes
+        self._is_sent = not start.HasField("shared_memory")
+        renditions = [each.rendition_id for each in start.renditions] or [""]
         self._sizes = dict.fromkeys(renditions, 0)
         self._without_header = set(self._sizes)
 
     def admits(self, part: Part) -> bool:
-        """Returns whether the part is one of a result that has not ended. Raises `LimitExceededError`."""
+        """Returns whether the part is one of a result that has not ended. Raises an error for one that is too large or incomplete."""
         name, kind = part.rendition_id, part.WhichOneof("part")
         if kind == "error" and name == "":
             return True  # of the whole image
@@ -100,7 +102,9 @@ class Intake:
             self._without_header.discard(name)
             return is_first
         if kind in ("report", "error"):
-            del self._sizes[name]
+            size = self._sizes.pop(name)
+            if kind == "report" and self._is_sent and size != part.report.output_bytes:
+                raise incomplete(size, part.report.output_bytes)
             return True
         return False
 
