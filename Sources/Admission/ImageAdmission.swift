@@ -7,9 +7,10 @@ package protocol ImageAdmission {
   /// Waits for it if necessary, or refuses.
   ///
   /// - `byteCount`: the maximum memory of the image, in bytes.
+  /// - `cancellation`: ends the wait when it is cancelled.
   /// - Throws: `limitExceeded` if the image can never fit, `overloaded` if there is neither room nor a place in the
   ///   queue, `cancelled`.
-  func reserve(_ byteCount: Int) async throws(PipelineError) -> Reservation
+  func reserve(_ byteCount: Int, cancellation: Cancellation) async throws(PipelineError) -> Reservation
 
   /// Reserves memory for an image whose needs are not known yet, if there is plenty; otherwise returns `nil`.
   func reserveSpare(_ byteCount: Int) -> Reservation?
@@ -22,18 +23,4 @@ extension ImageAdmission {
 /// Admits images whose bytes have all arrived, in order of arrival.
 ///
 /// Waiting is harmless, since such an image does not depend on further input.
-package struct QueuedAdmission: ImageAdmission {
-  private let memory: MemoryBudget
-  private let cancellation: Cancellation
-
-  package init(memory: MemoryBudget, cancellation: Cancellation) {
-    self.memory = memory
-    self.cancellation = cancellation
-  }
-
-  package func reserve(_ byteCount: Int) async throws(PipelineError) -> Reservation {
-    try await memory.reserve(byteCount, cancellation: cancellation)
-  }
-
-  package func reserveSpare(_ byteCount: Int) -> Reservation? { memory.reserveSpare(byteCount) }
-}
+extension MemoryBudget: ImageAdmission {}

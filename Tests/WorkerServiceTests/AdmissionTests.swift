@@ -76,7 +76,7 @@ struct UploadAdmissionTests {
 
   private func code(_ item: BatchItem, _ byteCount: Int) async -> PipelineError.Code? {
     do throws(PipelineError) {
-      _ = try await admission(item).reserve(byteCount)
+      _ = try await admission(item).reserve(byteCount, cancellation: item.cancellation)
       return nil
     } catch { return error.code }
   }
@@ -91,7 +91,7 @@ struct UploadAdmissionTests {
     #expect(await code(items[0], 101) == .limitExceeded)
     #expect(table.mayWaitForMemory(items[1]))
     table.note(.none, of: items[1])
-    let reservation = try await admission(items[1]).reserve(60)
+    let reservation = try await admission(items[1]).reserve(60, cancellation: items[1].cancellation)
     // It would wait for an upload whose next bytes come after its own on the stream.
     #expect(await code(items[0], 50) == .overloaded)
     #expect(reservation.byteCount == 60 && memory.used == 60 && memory.waitingCount == 0)

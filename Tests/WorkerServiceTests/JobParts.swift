@@ -75,7 +75,7 @@ final class RecordingAdmission: ImageAdmission {
 
   init(memory: MemoryBudget) { self.memory = memory }
 
-  func reserve(_ byteCount: Int) async throws(PipelineError) -> Reservation {
+  func reserve(_ byteCount: Int, cancellation: Cancellation) async throws(PipelineError) -> Reservation {
     byteCounts.append(byteCount)
     onReserve()
     return try memory.reserveNow(byteCount)

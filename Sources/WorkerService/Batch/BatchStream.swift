@@ -191,8 +191,7 @@ struct BatchStream: Sendable {
     case .whole(let image):
       return PreviewedJob(
         item.renditions, from: WholeImage(image, isCharged: memory.receivesMessages), to: sink,
-        admission: QueuedAdmission(memory: memory, cancellation: item.cancellation), environment: environment,
-        cancellation: item.cancellation, caller: caller)
+        admission: memory, environment: environment, cancellation: item.cancellation, caller: caller)
     case .upload(let chunks):
       return PreviewedJob(
         item.renditions,

@@ -11,13 +11,13 @@ struct UploadAdmission: ImageAdmission {
   let shares: ConnectionShares
   let connection: String
 
-  func reserve(_ byteCount: Int) async throws(PipelineError) -> Reservation {
+  func reserve(_ byteCount: Int, cancellation: Cancellation) async throws(PipelineError) -> Reservation {
     // Before the wait: an upload that exceeds its connection's share is refused immediately.
     let share = table.isComplete(item) ? nil : try shares.take(byteCount, of: connection)
     do throws(PipelineError) {
       let reservation =
         table.mayWaitForMemory(item)
-        ? try await memory.reserve(byteCount, cancellation: item.cancellation) : try memory.reserveNow(byteCount)
+        ? try await memory.reserve(byteCount, cancellation: cancellation) : try memory.reserveNow(byteCount)
       table.note(.reserved, of: item, share: share)
       return reservation
     } catch {

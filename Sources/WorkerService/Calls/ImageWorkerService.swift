@@ -31,8 +31,7 @@ package struct ImageWorkerService: Imageworker_V1_ImageWorkerService.SimpleServi
         renditions,
         from: WholeImage(request.image, isCharged: environment.memory.receivesMessages),
         to: sink,
-        admission: QueuedAdmission(memory: environment.memory, cancellation: cancellation),
-        environment: environment, cancellation: cancellation, caller: caller)
+        admission: environment.memory, environment: environment, cancellation: cancellation, caller: caller)
       do { try await job.run() } catch {
         try? await sink.finish()
         throw error

@@ -59,8 +59,7 @@ extension WorkerEnvironment {
     let job = ImageJob(
       [Rendition(index: nil, id: "", configuration: configuration.forFactsAlone)],
       from: WholeImage(bytes, isCharged: memory.receivesMessages), to: sink,
-      admission: QueuedAdmission(memory: memory, cancellation: cancellation), environment: self,
-      cancellation: cancellation, caller: caller)
+      admission: memory, environment: self, cancellation: cancellation, caller: caller)
     try await job.run()
     return sink.facts
   }

@@ -90,7 +90,7 @@ final class InferenceJob: Sendable {
     caller.isPromised = memory.receivesMessages && row == 0
     return ImageJob(
       [rendition], from: WholeImage(request.images[row], isCharged: memory.receivesMessages),
-      to: TensorSink(batch, row: row), admission: QueuedAdmission(memory: memory, cancellation: cancellation),
+      to: TensorSink(batch, row: row), admission: memory,
       environment: environment, cancellation: cancellation, caller: caller)
   }
 

@@ -115,7 +115,7 @@ extension ImageJob {
     let span = environment.tracer.startSpan("queue", ofKind: .internal)
     defer { span.end() }
     span.attributes["imageworker.reserved_bytes"] = byteCount
-    do { return try await admission.reserve(byteCount + keptByteCount) } catch {
+    do { return try await admission.reserve(byteCount + keptByteCount, cancellation: cancellation) } catch {
       span.record(error)
       throw error
     }

@@ -198,7 +198,7 @@ struct HelperChannelTests {
       try await ImageJob(
         [Rendition(index: nil, id: "", configuration: ProcessingConfiguration(maxWidth: 9), isPreviewed: false)],
         from: WholeImage(Data(Self.photo)), to: sink,
-        admission: QueuedAdmission(memory: environment.memory, cancellation: Cancellation()),
+        admission: environment.memory,
         environment: environment, cancellation: Cancellation()
       ).run()
       #expect(sink.kinds.last == "report")

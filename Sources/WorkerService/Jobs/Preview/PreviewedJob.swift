@@ -88,16 +88,18 @@ private struct PreviewAdmission: ImageAdmission {
   let image: any ImageAdmission
   let source: PreviewTee
 
-  func reserve(_ byteCount: Int) async throws(PipelineError) -> Reservation {
+  func reserve(_ byteCount: Int, cancellation: Cancellation) async throws(PipelineError) -> Reservation {
     let asked = ContinuousClock.now
     defer { source.preview.clock.queued += asked.duration(to: .now) }
     source.supplyPending()
     if let previewByteCount = source.preview.plannedByteCount {
-      do throws(PipelineError) { return try await image.reserve(byteCount + previewByteCount) } catch {
+      do throws(PipelineError) {
+        return try await image.reserve(byteCount + previewByteCount, cancellation: cancellation)
+      } catch {
         guard error.code != .cancelled else { throw error }
         source.sink.discard(error)
       }
     }
-    return try await image.reserve(byteCount)
+    return try await image.reserve(byteCount, cancellation: cancellation)
   }
 }
