@@ -245,7 +245,7 @@ let targets: [Target] = [
     name: "ImagePipeline",
     dependencies: ["Fields", "ImageCodecs", "ImageKernels", "WorkThreads", "LibC", serviceContext, tracing],
     swiftSettings: strictSwift + [.strictMemorySafety()]),
-  // The threads that images are worked on, their clocks, and how tasks wait.
+  // The threads that images are worked on, their clocks, and how tasks and messages wait.
   .target(name: "WorkThreads", dependencies: ["LibC"], swiftSettings: strictSwift),
   // The C library, by one name on all systems.
   .target(name: "LibC", swiftSettings: strictSwift),

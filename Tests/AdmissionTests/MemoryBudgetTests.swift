@@ -163,7 +163,8 @@ struct MemoryBudgetTests {
     let budget = MemoryBudget(limit: 8 << 20, maxWaiting: 0)
     #expect(budget.holdNow(3 << 20) && !budget.holdNow(1 << 20) && budget.holdNow(3 << 18))
     #expect(budget.buffered == 15 << 18)
-    #expect(budget.receive(1 << 18, of: 1, isContinuation: false, buffering: 1024) {} == .granted)
+    let message = MessageRequest(byteCount: 1 << 18, connection: 1, isContinuation: false, bufferedByteCount: 1024) {}
+    #expect(budget.admit(message) == .granted)
     budget.endHold(15 << 18)
     #expect(budget.buffered == 0)
   }

@@ -1,4 +1,5 @@
 import Testing
+import WorkThreads
 
 @testable import Admission
 
@@ -35,9 +36,12 @@ private struct SimulatedLink {
     }
     var upload = Upload(
       connection: connection, deadline: time + deadline, byteCount: byteCount, rate: rate, left: Double(byteCount))
-    upload.isOpen = queue.take(byteCount, of: connection, isContinuation: false, room: .max, now: now)
+    let request = MessageRequest(
+      byteCount: byteCount, connection: connection, isContinuation: false, bufferedByteCount: 1024
+    ) {}
+    upload.isOpen = queue.take(request, room: .max, now: now)
     if !upload.isOpen {
-      upload.waitingID = queue.wait(byteCount, of: connection, isContinuation: false, buffering: 1024, now: now) {}
+      upload.waitingID = queue.wait(request, now: now)
     }
     uploads.append(upload)
   }

@@ -33,7 +33,8 @@ struct WaitTests {
     #expect(waits.all.isEmpty)
     async let second = budget.reserve(8, cancellation: Cancellation()).byteCount
     try await waitUntil("an image waits") { budget.waitingCount == 1 }
-    let answer = budget.receive(64, of: 1, isContinuation: false, buffering: 0) {}
+    let answer = budget.admit(
+      MessageRequest(byteCount: 64, connection: 1, isContinuation: false, bufferedByteCount: 0) {})
     #expect(budget.waitingMessageCount == 1 && answer != .granted)
     _ = consume first
     #expect(try await second == 8)

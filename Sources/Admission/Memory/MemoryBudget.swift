@@ -199,7 +199,7 @@ package final class MemoryBudget: Sendable {
       let messages = state.messages.grant(room: messageRoom(state), now: .now)
       return (messages, state.admitWaiters(limit: imageLimit(state)))
     }
-    for message in messages { message.grant() }
+    for message in messages { message.request.grant() }
     for (entry, admission) in admitted { entry.waiter.end(admission) }
   }
 

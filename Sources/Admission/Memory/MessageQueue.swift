@@ -1,3 +1,5 @@
+internal import WorkThreads
+
 /// The part of a memory budget that received messages use, and the messages that wait for it.
 ///
 /// A message is charged from its length prefix, before its bytes are read, until its memory is freed. One that has to
@@ -12,11 +14,7 @@
 struct MessageQueue {
   struct Waiter {
     var id: UInt64
-    var byteCount: Int
-    var connection: UInt64
-    var bufferedByteCount: Int
-    var isContinuation: Bool
-    var grant: @Sendable () -> Void
+    var request: MessageRequest
   }
 
   /// Messages up to this size pass larger ones.
@@ -50,44 +48,32 @@ struct MessageQueue {
   var continuationReserve: Int { max(reserve, (4 << 20) + (64 << 10)) }
 
   /// The room in bytes that the next large message needs, and that images must leave to it.
-  var demand: Int { nextLarge.map { waiters[$0].byteCount } ?? 0 }
+  var demand: Int { nextLarge.map { waiters[$0].request.byteCount } ?? 0 }
 
   /// Charges a message if there is room for it.
   /// - Parameters:
-  ///   - byteCount: The size of the message in bytes.
-  ///   - connection: The connection that sends it.
-  ///   - isContinuation: Whether its call has sent another message before.
+  ///   - request: The message.
   ///   - room: The part of the whole budget that is not used for anything but messages, in bytes.
   ///   - now: The time.
   /// - Returns: Whether there was room.
-  mutating func take(
-    _ byteCount: Int, of connection: UInt64, isContinuation: Bool, room: Int, now: UploadLink.Instant
-  ) -> Bool {
-    let isSmall = byteCount <= Self.smallByteCount
-    let hasRoom =
-      (isSmall || nextLarge == nil) && fits(byteCount, of: connection, others: self.byteCount, room: room)
-      && (isContinuation || link.hasRoom(for: byteCount, of: connection, now))
-    guard hasRoom || isContinuation && fitsReserve(byteCount) else { return false }
-    if !isContinuation { link.begin(byteCount, of: connection, isOpen: true, now) }
-    add(byteCount, of: connection, hasRoom: hasRoom)
+  mutating func take(_ request: MessageRequest, room: Int, now: UploadLink.Instant) -> Bool {
+    let isSmall = request.byteCount <= Self.smallByteCount
+    let hasRoom = (isSmall || nextLarge == nil) && mayBegin(request, others: byteCount, room: room, now)
+    guard hasRoom || request.isContinuation && fitsReserve(request.byteCount) else { return false }
+    if !request.isContinuation { link.begin(request.byteCount, of: request.connection, isOpen: true, now) }
+    add(request, hasRoom: hasRoom)
     return true
   }
 
   /// Lets a message wait, unless too many wait already.
   /// - Returns: The identifier of the waiting message; `nil` if too many wait.
-  mutating func wait(
-    _ byteCount: Int, of connection: UInt64, isContinuation: Bool, buffering bufferedByteCount: Int,
-    now: UploadLink.Instant, grant: @escaping @Sendable () -> Void
-  ) -> UInt64? {
-    guard waitingByteCount + bufferedByteCount <= maxWaitingByteCount else { return nil }
+  mutating func wait(_ request: MessageRequest, now: UploadLink.Instant) -> UInt64? {
+    guard waitingByteCount + request.bufferedByteCount <= maxWaitingByteCount else { return nil }
     nextID += 1
-    if !isContinuation { link.begin(byteCount, of: connection, isOpen: false, now) }
-    waitingByteCount += bufferedByteCount
-    self.byteCount += bufferedByteCount
-    waiters.append(
-      Waiter(
-        id: nextID, byteCount: byteCount, connection: connection, bufferedByteCount: bufferedByteCount,
-        isContinuation: isContinuation, grant: grant))
+    if !request.isContinuation { link.begin(request.byteCount, of: request.connection, isOpen: false, now) }
+    waitingByteCount += request.bufferedByteCount
+    byteCount += request.bufferedByteCount
+    waiters.append(Waiter(id: nextID, request: request))
     return nextID
   }
 
@@ -111,8 +97,8 @@ struct MessageQueue {
   /// Removes a waiting message; returns `false` if it does not wait any more.
   mutating func abandon(_ id: UInt64) -> Bool {
     guard let index = waiters.firstIndex(where: { $0.id == id }) else { return false }
-    let waiter = remove(at: index)
-    if !waiter.isContinuation { link.abandon(waiter.byteCount, of: waiter.connection, wasOpen: false) }
+    let request = remove(at: index).request
+    if !request.isContinuation { link.abandon(request.byteCount, of: request.connection, wasOpen: false) }
     endedCount += 1
     return true
   }
@@ -135,16 +121,16 @@ struct MessageQueue {
     var granted: [Waiter] = []
     var index = 0
     while index < waiters.count {
-      let waiter = waiters[index]
+      let request = waiters[index].request
       let hasRoom =
-        (waiter.byteCount <= Self.smallByteCount || index == nextLarge) && mayBegin(waiter, room: room, now)
-      if hasRoom || waiter.isContinuation && fitsReserve(waiter.byteCount) {
+        (request.byteCount <= Self.smallByteCount || index == nextLarge) && mayBegin(waiting: request, room: room, now)
+      if hasRoom || request.isContinuation && fitsReserve(request.byteCount) {
         granted.append(admit(at: index, hasRoom: hasRoom, now))
       } else {
         index += 1
       }
     }
-    while let index = nextLarge, mayBegin(waiters[index], room: room, now) {
+    while let index = nextLarge, mayBegin(waiting: waiters[index].request, room: room, now) {
       granted.append(admit(at: index, hasRoom: true, now))
     }
     return granted
@@ -153,24 +139,25 @@ struct MessageQueue {
   /// Charges a waiter in place of the bytes that it buffers.
   private mutating func admit(at index: Int, hasRoom: Bool, _ now: UploadLink.Instant) -> Waiter {
     let waiter = remove(at: index)
-    if !waiter.isContinuation { link.open(waiter.byteCount, of: waiter.connection, now) }
-    add(waiter.byteCount, of: waiter.connection, hasRoom: hasRoom)
+    let request = waiter.request
+    if !request.isContinuation { link.open(request.byteCount, of: request.connection, now) }
+    add(request, hasRoom: hasRoom)
     return waiter
   }
 
   private mutating func remove(at index: Int) -> Waiter {
     let waiter = waiters.remove(at: index)
-    waitingByteCount -= waiter.bufferedByteCount
-    byteCount -= waiter.bufferedByteCount
+    waitingByteCount -= waiter.request.bufferedByteCount
+    byteCount -= waiter.request.bufferedByteCount
     return waiter
   }
 
   /// The index of the large message to admit next: the first one of the connection that uses the least memory.
   private var nextLarge: Int? {
     var best: (index: Int, used: Int)?
-    for (index, waiter) in waiters.enumerated() where waiter.byteCount > Self.smallByteCount {
-      let used = connections[waiter.connection] ?? 0
-      guard isWithinShare(waiter.byteCount, used), used < best?.used ?? .max else { continue }
+    for (index, waiter) in waiters.enumerated() where waiter.request.byteCount > Self.smallByteCount {
+      let used = connections[waiter.request.connection] ?? 0
+      guard isWithinShare(waiter.request.byteCount, used), used < best?.used ?? .max else { continue }
       best = (index, used)
     }
     return best?.index
@@ -179,25 +166,27 @@ struct MessageQueue {
   /// Whether a connection may use so much: one message of any size, or half of the limit.
   private func isWithinShare(_ byteCount: Int, _ used: Int) -> Bool { used == 0 || used + byteCount <= limit / 2 }
 
-  private mutating func mayBegin(_ waiter: Waiter, room: Int, _ now: UploadLink.Instant) -> Bool {
-    fits(waiter.byteCount, of: waiter.connection, others: byteCount - waiter.bufferedByteCount, room: room)
-      && (waiter.isContinuation || link.hasRoom(for: waiter.byteCount, of: waiter.connection, now))
+  private mutating func mayBegin(waiting request: MessageRequest, room: Int, _ now: UploadLink.Instant) -> Bool {
+    mayBegin(request, others: byteCount - request.bufferedByteCount, room: room, now)
   }
 
   /// - `others`: the size in bytes of the other messages.
-  private func fits(_ byteCount: Int, of connection: UInt64, others used: Int, room: Int) -> Bool {
-    let isSmall = byteCount <= Self.smallByteCount
-    let kept = isSmall ? 0 : reserve
-    guard isSmall || isWithinShare(byteCount, connections[connection] ?? 0) else { return false }
-    return used + byteCount <= min(limit, room) - kept
+  private mutating func mayBegin(
+    _ request: MessageRequest, others: Int, room: Int, _ now: UploadLink.Instant
+  ) -> Bool {
+    let isSmall = request.byteCount <= Self.smallByteCount
+    guard isSmall || isWithinShare(request.byteCount, connections[request.connection] ?? 0),
+      others + request.byteCount <= min(limit, room) - (isSmall ? 0 : reserve)
+    else { return false }
+    return request.isContinuation || link.hasRoom(for: request.byteCount, of: request.connection, now)
   }
 
   /// Whether a message that continues a call fits into what is left to such messages.
   private func fitsReserve(_ byteCount: Int) -> Bool { reservedByteCount + byteCount <= continuationReserve }
 
-  private mutating func add(_ byteCount: Int, of connection: UInt64, hasRoom: Bool) {
-    self.byteCount += byteCount
-    if !hasRoom { reservedByteCount += byteCount }
-    connections[connection, default: 0] += byteCount
+  private mutating func add(_ request: MessageRequest, hasRoom: Bool) {
+    byteCount += request.byteCount
+    if !hasRoom { reservedByteCount += request.byteCount }
+    connections[request.connection, default: 0] += request.byteCount
   }
 }

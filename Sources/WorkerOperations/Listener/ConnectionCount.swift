@@ -1,4 +1,5 @@
 internal import Synchronization
+internal import WorkThreads
 
 /// Counts the open connections, in all and of each peer, and limits them.
 package final class ConnectionCount: Sendable {
@@ -27,9 +28,9 @@ package final class ConnectionCount: Sendable {
   /// The number of connections that were counted and closed since the process started.
   package var closedCount: UInt64 { state.withLock { $0.closedCount } }
 
-  /// Counts a connection; returns `false` if there are too many.
-  func open(_ peer: String) -> Bool {
-    state.withLock { state in
+  /// Counts a connection until its claim ends; returns `nil` if there are too many.
+  func open(_ peer: String) -> Claim? {
+    let isOpen = state.withLock { state in
       guard state.openCount < limit, state.peers[peer, default: 0] < limitPerPeer else {
         state.refusedCount += 1
         return false
@@ -38,9 +39,10 @@ package final class ConnectionCount: Sendable {
       state.peers[peer, default: 0] += 1
       return true
     }
+    return isOpen ? Claim { [self] in close(peer) } : nil
   }
 
-  func close(_ peer: String) {
+  private func close(_ peer: String) {
     state.withLock { state in
       state.openCount -= 1
       state.closedCount += 1

@@ -1,4 +1,5 @@
 internal import NIOCore
+internal import WorkThreads
 
 /// Counts a connection, charges its memory, and ends it when it has been idle, silent or open for too long.
 ///
@@ -7,15 +8,6 @@ internal import NIOCore
 final class ConnectionTimer: ChannelInboundHandler {
   typealias InboundIn = ByteBuffer
   typealias InboundOut = ByteBuffer
-
-  /// The allowances of a connection.
-  private enum Place {
-    case none
-    /// It counts among the connections of a host.
-    case counted(host: String)
-    /// Its memory is charged, too.
-    case charged(host: String)
-  }
 
   /// Memory that a connection takes, with its buffers, in bytes.
   private static let occupiedByteCount = 64 << 10
@@ -27,7 +19,8 @@ final class ConnectionTimer: ChannelInboundHandler {
   private var checked = NIODeadline.now()
   /// Whether bytes were received since the last check.
   private var hasReceived = false
-  private var place = Place.none
+  /// The connection's place among those of its host, and the charge of its memory.
+  private var claims: [Claim] = []
 
   init(connection: ConnectionGuard) {
     self.connection = connection
@@ -55,10 +48,12 @@ final class ConnectionTimer: ChannelInboundHandler {
   /// Counts the connection, and closes it if there are too many; otherwise watches it until it is closed.
   private func open(_ context: ChannelHandlerContext) {
     let host = context.remoteAddress?.ipAddress ?? ""
-    guard limits.connections.open(host) else { return connection.cut("too_many_connections") }
-    place = .counted(host: host)
-    guard limits.messages.occupy(Self.occupiedByteCount) else { return connection.cut("no_memory_for_connections") }
-    place = .charged(host: host)
+    guard let place = limits.connections.open(host) else { return connection.cut("too_many_connections") }
+    claims.append(place)
+    guard let memory = limits.messages.occupy(Self.occupiedByteCount) else {
+      return connection.cut("no_memory_for_connections")
+    }
+    claims.append(memory)
     let loopBound = NIOLoopBound((self, context), eventLoop: context.eventLoop)
     let interval = TimeAmount(limits.time.checkInterval)
     task = context.eventLoop.scheduleRepeatedTask(initialDelay: interval, delay: interval) { _ in
@@ -71,14 +66,7 @@ final class ConnectionTimer: ChannelInboundHandler {
   private func close() {
     task?.cancel()
     task = nil
-    switch place {
-    case .none: break
-    case .counted(let host): limits.connections.close(host)
-    case .charged(let host):
-      limits.connections.close(host)
-      limits.messages.vacate(Self.occupiedByteCount)
-    }
-    place = .none
+    claims = []
   }
 
   private func check(isWritable: Bool) {

@@ -41,8 +41,8 @@ extension MessageReceiver {
   private func widen() {
     let limits = connection.limits
     let surplus = limits.windowByteCount - limits.streamWindowByteCount
-    guard window.charge == nil, surplus > 0, limits.messages.openWindow(surplus) else { return }
-    window.charge = Claim { limits.messages.closeWindow(surplus) }
+    guard window.charge == nil, surplus > 0, let charge = limits.messages.openWindow(surplus) else { return }
+    window.charge = charge
     window.idle = limits.windowByteCount
   }
 

@@ -141,7 +141,8 @@ final class RequestGuard: ChannelDuplexHandler, NIOScheduledCallbackHandler {
       guard connection.allowances.earlyResets.remains(now: .now()) else {
         throw .overloaded("too many calls of the connection were cancelled as soon as they began")
       }
-      try occupy()
+      occupation = connection.limits.messages.occupy(Self.occupiedByteCount)
+      guard occupation != nil else { throw .overloaded("too many calls are open") }
       let request = try RequestHeaders(
         payload.headers, now: .now(), maxByteCount: connection.limits.maxMetadataByteCount)
       try messages.begin(path: path, request.compression)
@@ -177,12 +178,6 @@ final class RequestGuard: ChannelDuplexHandler, NIOScheduledCallbackHandler {
 extension RequestGuard {
   /// Memory that a call takes, with its tasks, in bytes.
   private static var occupiedByteCount: Int { 16 << 10 }
-
-  private func occupy() throws(RequestRefusal) {
-    let memory = connection.limits.messages
-    guard memory.occupy(Self.occupiedByteCount) else { throw .overloaded("too many calls are open") }
-    occupation = Claim { memory.vacate(Self.occupiedByteCount) }
-  }
 
   /// Asks whether the call's message is worth receiving.
   private func admit(_ headers: HPACKHeaders, deadline: CallDeadline?) throws(RequestRefusal) {

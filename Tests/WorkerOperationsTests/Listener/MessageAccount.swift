@@ -1,5 +1,6 @@
 import Logging
 import Synchronization
+import WorkThreads
 
 @testable import WorkerOperations
 
@@ -74,15 +75,13 @@ final class MessageAccount: MessageMemory {
     state.withLock { $0.lostByteCounts.append(byteCount) }
   }
 
-  func openWindow(_ byteCount: Int) -> Bool { false }
-  func closeWindow(_ byteCount: Int) {}
+  func openWindow(_ byteCount: Int) -> Claim? { nil }
 
-  func occupy(_ byteCount: Int) -> Bool {
-    if occupies { state.withLock { $0.occupiedByteCount += byteCount } }
-    return occupies
+  func occupy(_ byteCount: Int) -> Claim? {
+    guard occupies else { return nil }
+    state.withLock { $0.occupiedByteCount += byteCount }
+    return Claim { [self] in state.withLock { $0.occupiedByteCount -= byteCount } }
   }
-
-  func vacate(_ byteCount: Int) { state.withLock { $0.occupiedByteCount -= byteCount } }
 
   func holdNow(_ byteCount: Int) -> Bool {
     state.withLock { state in

@@ -1,6 +1,7 @@
 import NIOCore
 import Synchronization
 import Testing
+import WorkThreads
 
 @testable import WorkerOperations
 

@@ -2,6 +2,7 @@ import Foundation
 import NIOCore
 import Synchronization
 import Testing
+import WorkThreads
 
 @testable import WorkerOperations
 
