@@ -86,12 +86,8 @@ package final class ResultCollector: Sendable {
     if let flight { cache.state.withLock { $0.promote(of: flight) }?.end(.success(.lead)) }
   }
 
-  /// Records that a message is being sent, which a slow client may delay, so that waiters can time out.
-  package func beginSending() { noteSending(true) }
-  /// Records that the message has been sent.
-  package func endSending() { noteSending(false) }
-
-  private func noteSending(_ isSending: Bool) {
+  /// Records that a message is being sent, which a slow client may delay, or has been sent, so that waiters can time out.
+  package func noteSending(_ isSending: Bool) {
     if let flight { cache.state.withLock { $0.noteSending(flight, isSending: isSending) } }
   }
 

@@ -115,9 +115,9 @@ struct LookupTests {
     let cache = try Self.cache()
     let collector = try await Self.collector(cache)
     let tasks = await Self.waiters(2, cache)
-    collector.beginSending()
+    collector.noteSending(true)
     for task in tasks { #expect(try await task.value == "bypass") }
-    collector.endSending()
+    collector.noteSending(false)
   }
 
   @Test("waiters stay with a leader whose client reads slowly")
@@ -127,9 +127,9 @@ struct LookupTests {
     let tasks = await Self.waiters(2, cache)
     // Longer than anybody waits for a single message.
     for _ in 0..<16 {
-      collector.beginSending()
+      collector.noteSending(true)
       try await Task.sleep(for: .milliseconds(150))
-      collector.endSending()
+      collector.noteSending(false)
     }
     Self.finish(collector)
     for task in tasks { #expect(try await task.value == "hit") }

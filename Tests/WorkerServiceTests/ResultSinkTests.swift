@@ -1,4 +1,5 @@
 import Admission
+import CoreMetrics
 import Foundation
 import ImagePipeline
 import Logging
@@ -26,16 +27,23 @@ private func report() throws -> ResultReport {
 private let rendition = Rendition(
   index: nil, id: "", configuration: ProcessingConfiguration(maxWidth: 50), isPreviewed: true)
 
-@Suite("CachingSink")
-struct CachingSinkTests {
+@Suite("JobCache, as a sink")
+struct JobCacheTests {
+  private static func sink(of cache: ResultCache, to next: any ResultSink) -> JobCache {
+    let input = ImageInput(WholeImage(Data()), isHashed: true)
+    return JobCache(
+      cache, of: [rendition], from: input, to: next, metrics: WorkerMetrics(factory: NOOPMetricsHandler.instance),
+      cancellation: Cancellation())
+  }
+
   private func key(_ name: String) -> CacheKey { CacheKey(input: InputHasher(), configuration: Array(name.utf8)) }
 
   @Test("collects the chunks and the report of its renditions, and forwards everything")
   func collects() async throws {
     let cache = try ResultCache(limits: CacheLimits(), logger: Logger(label: "test"))
     let recorder = RecordingSink()
-    let sink = CachingSink(recorder)
-    sink.entries[""] = CachingSink.Entry(collector: cache.collector(), key: key("a"))
+    let sink = Self.sink(of: cache, to: recorder)
+    sink.entries[""] = JobCache.Entry(collector: cache.collector(), key: key("a"))
     let other = Rendition(index: 1, id: "other", configuration: ProcessingConfiguration())
     let report = try report()
     for part in [
@@ -93,8 +101,8 @@ struct CachingSinkTests {
     try await withThrowingTaskGroup(of: Void.self) { group in
       defer { group.cancelAll() }
       group.addTask {
-        let sink = CachingSink(gate)
-        sink.entries[""] = CachingSink.Entry(collector: collector, key: key)
+        let sink = Self.sink(of: cache, to: gate)
+        sink.entries[""] = JobCache.Entry(collector: collector, key: key)
         try await sink.send(ResultPart(.chunk(Data([1])), of: rendition))
         try await gate.waitForEnd()
         try await sink.send(ResultPart(.report(try report()), of: rendition))
@@ -140,10 +148,10 @@ struct CachingSinkTests {
   @Test("keeps nothing of a result that failed, or whose key is not known")
   func failure() async throws {
     let cache = try ResultCache(limits: CacheLimits(), logger: Logger(label: "test"))
-    let sink = CachingSink(RecordingSink())
+    let sink = Self.sink(of: cache, to: RecordingSink())
     sink.entries = [
-      "": CachingSink.Entry(collector: cache.collector(), key: key("a")),
-      "late": CachingSink.Entry(collector: cache.collector(), key: nil),
+      "": JobCache.Entry(collector: cache.collector(), key: key("a")),
+      "late": JobCache.Entry(collector: cache.collector(), key: nil),
     ]
     let late = Rendition(index: 0, id: "late", configuration: ProcessingConfiguration())
     try await sink.send(ResultPart(.chunk(Data([1])), of: rendition))

@@ -55,7 +55,7 @@ final class ImageJob {
     }
     self.input = input
     self.results = results
-    madeResults = cache?.sink ?? results
+    madeResults = cache ?? results
   }
 
   /// Processes the image on the image executor until every rendition has ended.

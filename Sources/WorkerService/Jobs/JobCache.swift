@@ -3,19 +3,29 @@ internal import ImagePipeline
 internal import ResultCache
 internal import Synchronization
 
-/// The cache access of one job: looks up results and stores those that the job produces.
-final class JobCache {
+/// The cache access of one job: looks up results, and collects those that the job produces on their way to the next sink.
+final class JobCache: ResultSink {
   struct Kept {
     let rendition: Rendition
     let result: CachedResult
   }
 
+  /// The collector of one rendition's result.
+  struct Entry {
+    let collector: ResultCollector
+    /// The key under which to store the complete result; `nil` while it is unknown.
+    let key: CacheKey?
+  }
+
   private let cache: ResultCache
+  private let next: any ResultSink
   private let input: ImageInput
   private let metrics: WorkerMetrics
   private let cancellation: Cancellation
-  /// Collects the results of the missing renditions.
-  let sink: CachingSink
+  /// Entries by rendition id.
+  ///
+  /// Results of other renditions are forwarded only.
+  var entries: [String: Entry] = [:]
   /// The renditions that the job must produce.
   private(set) var missing: [Rendition]
   /// The keys under which results of this job may be in the cache.
@@ -26,7 +36,7 @@ final class JobCache {
   /// Creates the cache access of one job.
   ///
   /// - `input`: the hashed bytes of the image.
-  /// - `next`: receives the parts that the sink has collected.
+  /// - `next`: receives the parts that were collected.
   init(
     _ cache: ResultCache, of renditions: [Rendition], from input: ImageInput, to next: any ResultSink,
     metrics: WorkerMetrics, cancellation: Cancellation
@@ -35,9 +45,11 @@ final class JobCache {
     self.input = input
     self.metrics = metrics
     self.cancellation = cancellation
-    sink = CachingSink(next)
+    self.next = next
     missing = renditions
   }
+
+  // MARK: Look up
 
   /// Looks up the results of an image whose bytes were all read.
   ///
@@ -59,7 +71,20 @@ final class JobCache {
   }
 
   private func lead(_ rendition: Rendition, _ key: CacheKey) async throws -> [Kept] {
-    let outcome = try await lookUp(key)
+    // The id of the handler of a wait; 0 without one.
+    let registration = Atomic<UInt64>(0)
+    let asked = ContinuousClock.now
+    defer {
+      let id = registration.load(ordering: .acquiring)
+      cancellation.removeHandler(id)
+      if id > 0 { metrics.waited(.result, asked.duration(to: .now)) }
+    }
+    let outcome: ResultCache.Lookup
+    do {
+      outcome = try await cache.lookUp(key) { [cancellation] stop in
+        registration.store(cancellation.addHandler(stop), ordering: .releasing)
+      }
+    } catch CacheError.stopped { throw PipelineError.cancelled }
     try cancellation.check()
     switch outcome {
     case .hit(let result):
@@ -70,22 +95,6 @@ final class JobCache {
     }
     metrics.looked(isHit: false)
     return []
-  }
-
-  private func lookUp(_ key: CacheKey) async throws -> ResultCache.Lookup {
-    // The id of the handler of a wait; 0 without one.
-    let registration = Atomic<UInt64>(0)
-    let asked = ContinuousClock.now
-    defer {
-      let id = registration.load(ordering: .acquiring)
-      cancellation.removeHandler(id)
-      if id > 0 { metrics.waited(.result, asked.duration(to: .now)) }
-    }
-    do {
-      return try await cache.lookUp(key) { [cancellation] stop in
-        registration.store(cancellation.addHandler(stop), ordering: .releasing)
-      }
-    } catch CacheError.stopped { throw PipelineError.cancelled }
   }
 
   /// Looks up the results of an upload whose bytes may all have arrived while it waited for memory.
@@ -108,8 +117,27 @@ final class JobCache {
   }
 
   private func collect(_ rendition: Rendition, _ collector: ResultCollector, as key: CacheKey?) {
-    sink.entries[rendition.id] = CachingSink.Entry(collector: collector, key: key)
+    entries[rendition.id] = Entry(collector: collector, key: key)
     if let key { keptKeys.append(key) }
+  }
+
+  // MARK: Collect
+
+  func send(_ part: ResultPart) async throws {
+    guard let entry = entries[part.rendition.id] else { return try await next.send(part) }
+    switch part.content {
+    case .chunk(let bytes): entry.collector.append([UInt8](bytes))
+    case .report(let report):
+      // The same image would be rotated if it arrived in one message.
+      let isComplete = !report.processing.warnings.contains { $0.code == .orientationIgnored }
+      if isComplete, let metadata = report.processing.cacheMetadata { entry.collector.seal(metadata: metadata) }
+      if let key = entry.key { entry.collector.keep(as: key) }
+    case .header, .failure: break
+    }
+    // Jobs that wait for this result can see whether this caller still reads it.
+    entry.collector.noteSending(true)
+    defer { entry.collector.noteSending(false) }
+    try await next.send(part)
   }
 
   /// Records which results are in the cache, so that they can be removed.
@@ -119,7 +147,6 @@ final class JobCache {
   ///
   /// Blocks while they are written to the disk.
   func keepMade() throws {
-    let entries = sink.entries
     if entries.values.contains(where: { $0.key == nil }) {
       // Decoders may finish before the last byte. The results then belong to the bytes read so far.
       for (rendition, key) in zip(missing, keys()) {
@@ -139,7 +166,7 @@ final class JobCache {
   /// Jobs that wait for them receive the error if the image caused it; otherwise one of them starts over.
   func fail(_ error: any Error) {
     let isOfReceiver = missing.contains { $0.memory?.failure != nil }
-    for entry in sink.entries.values {
+    for entry in entries.values {
       if let error = error as? PipelineError, error.isOfTheImage, !isOfReceiver { entry.collector.fail(error) }
       entry.collector.giveUp()
     }
