@@ -2,6 +2,9 @@
 ///
 /// Every length is checked against the available bytes, so damaged or hostile input results in an error.
 package struct WireReader {
+  private var offset: Int
+  private let end: Int
+
   /// The reason why bytes are not the fields of a message.
   package enum Failure: Error, Hashable {
     /// The message ends within a field.
@@ -45,19 +48,7 @@ package struct WireReader {
   /// Locates the next field; `nil` at the end of the message.
   /// - Throws: `Failure`, at the first byte that is not part of a field.
   package mutating func next(of bytes: RawSpan) throws(Failure) -> WireField? {
-    offset < end ? try field(bytes) : nil
-  }
-
-  /// Returns the value of a varint field in `bytes`; bits beyond 64 are discarded, as other readers do.
-  package static func varint(_ field: WireField, of bytes: RawSpan) throws(Failure) -> UInt64 {
-    var reader = WireReader(field.value)
-    return try reader.varint(bytes)
-  }
-
-  private var offset: Int
-  private let end: Int
-
-  private mutating func field(_ bytes: RawSpan) throws(Failure) -> WireField {
+    guard offset < end else { return nil }
     let start = offset
     let tag = try varint(bytes)
     guard tag <= UInt64(UInt32.max), let number = Int32(exactly: tag >> 3), number > 0 else { throw .invalidTag }
@@ -73,6 +64,12 @@ package struct WireReader {
       try skip(byteCount)
     }
     return WireField(number: number, type: type, range: start..<offset, value: value..<offset)
+  }
+
+  /// Returns the value of a varint field in `bytes`; bits beyond 64 are discarded, as other readers do.
+  package static func varint(_ field: WireField, of bytes: RawSpan) throws(Failure) -> UInt64 {
+    var reader = WireReader(field.value)
+    return try reader.varint(bytes)
   }
 
   private mutating func skip(_ byteCount: UInt64) throws(Failure) {

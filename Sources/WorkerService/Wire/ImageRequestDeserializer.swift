@@ -40,18 +40,17 @@ package struct ImageRequestDeserializer<Request: ImageRequest>: MessageDeseriali
 
   /// - Throws: INVALID_ARGUMENT for a damaged message; FAILED_PRECONDITION above the limit of ``RequestLimit``.
   package func deserialize<Bytes: GRPCContiguousBytes>(_ bytes: Bytes) throws -> Request {
-    if bytes.count >= LentBytes.minByteCount, let request = try Self.read(ReceivedBytes(bytes)) { return request }
-    return try ProtobufDeserializer<Request>().deserialize(bytes)
-  }
-
-  private static func read<Bytes>(_ received: ReceivedBytes<Bytes>) throws -> Request? {
-    try received.bytes.withUnsafeBytes { bytes in
+    let plain = ProtobufDeserializer<Request>()
+    guard bytes.count >= ReceivedBytes<Bytes>.minLentByteCount else { return try plain.deserialize(bytes) }
+    let received = ReceivedBytes(bytes)
+    let request: Request? = try bytes.withUnsafeBytes { bytes in
       try RequestLimit.check(bytes.bytes, Request.imageFields)
       guard received.isFixed(at: bytes), let fields = plainFields(of: bytes.bytes, in: 0..<bytes.count) else {
         return nil
       }
-      return try? Request.read(fields, of: bytes.bytes) { LentBytes.data(of: bytes, in: $0, owner: received) }
+      return try? Request.read(fields, of: bytes.bytes) { received.lend($0, of: bytes) }
     }
+    return try request ?? plain.deserialize(bytes)
   }
 }
 
@@ -96,7 +95,10 @@ package enum RequestLimit {
 /// Unchecked, because deserializers are not told that transports' bytes are Sendable, though transports are bound to
 /// bytes that are.
 private final class ReceivedBytes<Bytes: GRPCContiguousBytes>: @unchecked Sendable {
-  let bytes: Bytes
+  /// Below it, copying costs less than what keeping the message does.
+  static var minLentByteCount: Int { 16 * 1024 }
+
+  private let bytes: Bytes
 
   init(_ bytes: Bytes) { self.bytes = bytes }
 
@@ -106,18 +108,13 @@ private final class ReceivedBytes<Bytes: GRPCContiguousBytes>: @unchecked Sendab
   func isFixed(at known: UnsafeRawBufferPointer) -> Bool {
     bytes.withUnsafeBytes { $0.baseAddress == known.baseAddress && $0.count == known.count }
   }
-}
 
-private enum LentBytes {
-  /// Below it, copying costs less than what keeping the message does.
-  static let minByteCount = 16 * 1024
-
-  /// Bytes that point into `bytes`, and keep their owner; `nil` for few.
-  static func data(of bytes: UnsafeRawBufferPointer, in range: Range<Int>, owner: any AnyObject & Sendable) -> Data? {
-    guard range.count >= minByteCount, let base = bytes.baseAddress else { return nil }
+  /// Returns a part of the bytes, which are at `known`, that keeps this; `nil` for few.
+  func lend(_ range: Range<Int>, of known: UnsafeRawBufferPointer) -> Data? {
+    guard range.count >= Self.minLentByteCount, let base = known.baseAddress else { return nil }
     return Data(
       bytesNoCopy: UnsafeMutableRawPointer(mutating: base + range.lowerBound), count: range.count,
-      deallocator: .custom { _, _ in withExtendedLifetime(owner) {} })
+      deallocator: .custom { [self] _, _ in withExtendedLifetime(self) {} })
   }
 }
 
@@ -131,45 +128,37 @@ private func plainFields(of bytes: RawSpan, in range: Range<Int>) -> [WireField]
 
 // MARK: Requests
 
-extension Message {
-  /// The message whose field of this number is lent, and put where `place` says; `nil` where it can't be lent.
-  fileprivate static func read(
-    _ fields: [WireField], of bytes: RawSpan, image number: Int32,
-    at place: WritableKeyPath<Self, Data>, lend: (Range<Int>) -> Data?
+/// A message with one image.
+package protocol SingleImageMessage: Message, Sendable {
+  /// The number of the field `image`.
+  static var imageNumber: Int32 { get }
+  var image: Data { get set }
+}
+
+extension SingleImageMessage {
+  /// The message, with its image lent; `nil` where it can't be lent.
+  package static func read(
+    _ fields: [WireField], of bytes: RawSpan, lend: (Range<Int>) -> Data?
   ) throws -> Self? {
-    guard let image = fields.soleContents(of: number).flatMap(lend) else { return nil }
-    var message = try Self(serializedBytes: fields.bytes(without: number, of: bytes))
-    message[keyPath: place] = image
+    guard let image = fields.soleContents(of: imageNumber).flatMap(lend) else { return nil }
+    var message = try Self(serializedBytes: fields.bytes(without: imageNumber, of: bytes))
+    message.image = image
     return message
   }
 }
 
-extension Imageworker_V1_ProcessImageRequest: ImageRequest {
+extension Imageworker_V1_ProcessImageRequest: ImageRequest, SingleImageMessage {
+  package static var imageNumber: Int32 { 1 }
   package static var imageFields: [Int32: ImageField] { [1: .images, 6: .auxiliary] }
-
-  package static func read(
-    _ fields: [WireField], of bytes: RawSpan, lend: (Range<Int>) -> Data?
-  ) throws -> Self? {
-    try read(fields, of: bytes, image: 1, at: \.image, lend: lend)
-  }
 }
 
-extension Imageworker_V1_InspectImageRequest: ImageRequest {
+extension Imageworker_V1_InspectImageRequest: ImageRequest, SingleImageMessage {
+  package static var imageNumber: Int32 { 1 }
   package static var imageFields: [Int32: ImageField] { [1: .images, 4: .auxiliary] }
-
-  package static func read(
-    _ fields: [WireField], of bytes: RawSpan, lend: (Range<Int>) -> Data?
-  ) throws -> Self? {
-    try read(fields, of: bytes, image: 1, at: \.image, lend: lend)
-  }
 }
 
-extension Imageworker_V1_BatchItemStart {
-  fileprivate static func read(
-    _ fields: [WireField], of bytes: RawSpan, lend: (Range<Int>) -> Data?
-  ) throws -> Self? {
-    try read(fields, of: bytes, image: 3, at: \.image, lend: lend)
-  }
+extension Imageworker_V1_BatchItemStart: SingleImageMessage {
+  package static var imageNumber: Int32 { 3 }
 }
 
 extension Imageworker_V1_BatchProcessRequest: ImageRequest {

@@ -20,15 +20,11 @@ struct MessageReader: Visitor {
 
   /// The message as a record.
   /// - Throws: `invalidField` for a choice that the contract does not have.
-  static func value<Wire: Message>(of message: Wire) throws(PipelineError) -> FieldValue {
-    do { return try value(of: message, path: "") } catch let error as PipelineError { throw error } catch {
+  static func value<Wire: Message>(of message: Wire, path: String = "") throws(PipelineError) -> FieldValue {
+    var reader = MessageReader(type: Wire.protoMessageName, path: path)
+    do { try message.traverse(visitor: &reader) } catch let error as PipelineError { throw error } catch {
       throw PipelineError(.internalDefect, "a message cannot be parsed: \(error)")
     }
-  }
-
-  private static func value<Wire: Message>(of message: Wire, path: String) throws -> FieldValue {
-    var reader = MessageReader(type: Wire.protoMessageName, path: path)
-    try message.traverse(visitor: &reader)
     return .record(reader.values)
   }
 
