@@ -3,7 +3,10 @@ internal import ImagePipeline
 
 /// The output and the outcome of each rendition of an image, until its job takes them.
 struct WorkResults {
-  private var outputs: [OutputChunks] = []
+  private static let chunkByteCount = 64 * 1024
+
+  /// The bytes of each rendition, in chunks that fit into a message; all but the last are full.
+  private var outputs: [[Data]] = []
   private var outcomes: [Result<ProcessingReport, PipelineError>?] = []
   private var isTaken: [Bool] = []
 
@@ -23,11 +26,18 @@ struct WorkResults {
   /// Copies compressed bytes of a rendition, which may precede the plan.
   mutating func append(_ bytes: RawSpan, to index: Int) {
     makeRoom(for: index + 1)
-    outputs[index].append(bytes)
+    var rest = bytes
+    while !rest.isEmpty {
+      if outputs[index].last?.count ?? Self.chunkByteCount == Self.chunkByteCount { outputs[index].append(Data()) }
+      let last = outputs[index].count - 1
+      let count = min(rest.byteCount, Self.chunkByteCount - outputs[index][last].count)
+      rest.extracting(first: count).withUnsafeBytes { outputs[index][last].append(contentsOf: $0) }
+      rest = rest.extracting(droppingFirst: count)
+    }
   }
 
   private mutating func makeRoom(for count: Int) {
-    while outputs.count < count { outputs.append(OutputChunks()) }
+    while outputs.count < count { outputs.append([]) }
   }
 
   /// Notes outcomes by the index of their rendition; the first of each counts.
@@ -38,45 +48,17 @@ struct WorkResults {
   }
 
   /// Removes and returns the bytes that were appended since the last call, in chunks that fit into a message.
-  mutating func takeOutput(of index: Int) -> [Data] { outputs[index].take() }
+  ///
+  /// The last chunk may be smaller than the others: its receiver may not be able to continue without it.
+  mutating func takeOutput(of index: Int) -> [Data] {
+    defer { outputs[index] = [] }
+    return outputs[index]
+  }
 
   /// Returns the outcome of a rendition once it has ended; `nil` before that, and afterwards.
   mutating func takeEnd(of index: Int) -> Result<ProcessingReport, PipelineError>? {
     guard !isTaken[index], let outcome = outcomes[index] else { return nil }
     isTaken[index] = true
     return outcome
-  }
-}
-
-/// Compressed bytes, split into chunks of at most 64 KiB.
-struct OutputChunks {
-  static let chunkByteCount = 64 * 1024
-
-  private var ready: [Data] = []
-  private var current = Data()
-
-  mutating func append(_ bytes: RawSpan) {
-    var rest = bytes
-    while !rest.isEmpty {
-      let count = min(rest.byteCount, Self.chunkByteCount - current.count)
-      rest.extracting(first: count).withUnsafeBytes { current.append(contentsOf: $0) }
-      rest = rest.extracting(droppingFirst: count)
-      if current.count == Self.chunkByteCount { closeChunk() }
-    }
-  }
-
-  /// Removes and returns all buffered bytes.
-  ///
-  /// The last chunk may be smaller than the others: its receiver may not be able to continue without it.
-  mutating func take() -> [Data] {
-    closeChunk()
-    defer { ready = [] }
-    return ready
-  }
-
-  private mutating func closeChunk() {
-    guard !current.isEmpty else { return }
-    ready.append(current)
-    current = Data()
   }
 }
