@@ -125,11 +125,12 @@ private final class JobQueue: @unchecked Sendable {
 
   func runUntilClosed(noting activity: ThreadActivity) {
     WorkThread.note(in: activity)
-    while let (job, executor) = next() {
+    var hasRun = false
+    while let (job, executor) = next(after: hasRun) {
       activity.begin(ThreadActivity.unknownSubject)
       job.runSynchronously(on: executor)
       activity.end()
-      noteEnd()
+      hasRun = true
     }
     withExtendedLifetime(activity) {}
   }
@@ -141,15 +142,13 @@ private final class JobQueue: @unchecked Sendable {
     return runningCount
   }
 
-  private func noteEnd() {
-    pthread_mutex_lock(mutex)
-    runningCount -= 1
-    pthread_mutex_unlock(mutex)
-  }
-
-  private func next() -> (UnownedJob, UnownedTaskExecutor)? {
+  /// Waits for the next job; returns `nil` when the queue is closed and empty.
+  ///
+  /// - `hasRun`: whether the thread has run another one before, which has ended.
+  private func next(after hasRun: Bool) -> (UnownedJob, UnownedTaskExecutor)? {
     pthread_mutex_lock(mutex)
     defer { pthread_mutex_unlock(mutex) }
+    if hasRun { runningCount -= 1 }
     while true {
       if outgoing.isEmpty {
         outgoing = incoming.reversed()

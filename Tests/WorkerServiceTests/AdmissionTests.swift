@@ -57,8 +57,8 @@ struct WorkerLimitsTests {
   @Test("accept a message of exactly the limit, but not one byte more")
   func message() throws {
     let limits = WorkerLimits(maxMessageByteCount: 10)
-    try limits.check(message: Data(count: 10))
-    let error = #expect(throws: PipelineError.self) { try limits.check(message: Data(count: 11)) }
+    try limits.check(messageByteCount: 10)
+    let error = #expect(throws: PipelineError.self) { try limits.check(messageByteCount: 11) }
     #expect(error?.code == .limitExceeded && error?.limit?.limit == 10 && error?.limit?.value == 11)
   }
 }

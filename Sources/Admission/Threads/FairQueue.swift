@@ -73,11 +73,8 @@ struct FairQueue<Element> {
 
   private func rank(of cost: Duration) -> Duration { virtualTime + min(cost * Self.bypassFactor, Self.maxBypass) }
 
-  /// Removes and returns the work that is next; `nil` if none waits.
-  mutating func popFirst() -> Element? { popFirst { _ in true } }
-
-  /// Removes and returns the work that is next of the flows whose first piece is suitable.
-  mutating func popFirst(where isSuitable: (Element) -> Bool) -> Element? {
+  /// Removes and returns the work that is next of the flows whose first piece is suitable; `nil` if there is none.
+  mutating func popFirst(where isSuitable: (Element) -> Bool = { _ in true }) -> Element? {
     let next = flows.compactMap { name, flow -> (name: String, start: Duration, id: UInt64)? in
       guard let first = flow.waiting.first, isSuitable(first.element) else { return nil }
       return (name, flow.start, first.id)

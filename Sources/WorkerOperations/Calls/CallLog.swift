@@ -67,7 +67,7 @@ package struct CallLog: Sendable {
     let isKnown = call.isDispatched || methods.contains(call.method)
     var dimensions = [
       ("rpc.system.name", "grpc"), ("rpc.method", isKnown ? call.method : "_OTHER"),
-      ("rpc.response.status_code", Self.name(code)),
+      ("rpc.response.status_code", code.name),
     ]
     if let code, code.isServerFault { dimensions.append(("error.type", code.name)) }
     Timer(label: "rpc.server.call.duration", dimensions: dimensions, factory: metrics)
@@ -78,15 +78,13 @@ package struct CallLog: Sendable {
     let isQuiet = quiet.contains { call.method.hasPrefix("\($0)/") }
     let level: Logger.Level = isQuiet ? .debug : code?.isDefect == true ? .error : .info
     var metadata: Logger.Metadata = [
-      "method": "\(call.method.prefix(128))", "code": "\(Self.name(code))", "peer": "\(call.peer)",
+      "method": "\(call.method.prefix(128))", "code": "\(code.name)", "peer": "\(call.peer)",
       "duration_ms": .stringConvertible(duration.milliseconds),
     ]
     if let identity = call.identity { metadata["identity"] = "\(identity)" }
     if let error { metadata.merge(ErrorFields.metadata(of: error)) { own, _ in own } }
     logger.log(level: level, "call", metadata: metadata)
   }
-
-  private static func name(_ code: RPCError.Code?) -> String { code?.name ?? "OK" }
 }
 
 extension Duration {

@@ -46,3 +46,8 @@ extension RPCError.Code {
     }
   }
 }
+
+extension RPCError.Code? {
+  /// The code as the gRPC specification spells it; `OK` for none.
+  var name: String { self?.name ?? "OK" }
+}

@@ -62,7 +62,7 @@ package struct TracingInterceptor: ServerInterceptor {
     all["network.peer.address"] = .string(peer.address)
     if let port = peer.port { all["network.peer.port"] = .int64(Int64(port)) }
     if let caller = span.context.callerName { all["enduser.id"] = .string(caller) }
-    all["rpc.response.status_code"] = .string(code?.name ?? "OK")
+    all["rpc.response.status_code"] = .string(code.name)
     if let error { span.recordError(error) }
     if let code, code.isServerFault {
       all["error.type"] = .string(code.name)

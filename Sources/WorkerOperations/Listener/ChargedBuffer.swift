@@ -5,13 +5,14 @@ internal import WorkThreads
 extension ByteBuffer {
   /// Creates an empty buffer of exactly `capacity` bytes whose `charge` is released when its memory is freed.
   ///
-  /// Slices keep the memory, wherever they are passed; the charge follows a buffer that grows. Buffers from 32 MiB on are mapped from the system: they take memory
-  /// only as bytes arrive, and it returns to the system at once.
+  /// Slices keep the memory, wherever they are passed; the charge follows a buffer that grows. Buffers from 32 MiB on are
+  /// mapped from the system: they take memory only as bytes arrive, and it returns to the system at once.
   ///
   /// - Returns: `nil` if the system has no memory.
   static func charged(capacity: Int, charge: Claim) -> ByteBuffer? {
     guard let memory = Block.allocate(capacity) else { return nil }
-    Block.keep(charge, with: memory)
+    memory.storeBytes(
+      of: UInt(bitPattern: Unmanaged.passRetained(charge).toOpaque()), toByteOffset: -16, as: UInt.self)
     return ByteBuffer(
       takingOwnershipOf: UnsafeMutableRawBufferPointer(start: memory, count: capacity), allocator: Block.allocator,
       writerIndex: 0)
@@ -60,11 +61,6 @@ private enum Block {
     memory.storeBytes(of: 0, toByteOffset: -16, as: UInt.self)
     memory.storeBytes(of: mappedByteCount, toByteOffset: -8, as: Int.self)
     return memory
-  }
-
-  static func keep(_ charge: Claim, with memory: Memory) {
-    memory.storeBytes(
-      of: UInt(bitPattern: Unmanaged.passRetained(charge).toOpaque()), toByteOffset: -16, as: UInt.self)
   }
 
   static func free(_ memory: Memory) {

@@ -97,7 +97,8 @@ final class MessageReceiver: ChannelDuplexHandler {
   /// Releases the messages of a call that has ended.
   func end() {
     isOver = true
-    noteAbandoned()
+    if missingByteCount > 0 { connection.limits.messages.noteAbandoned(missingByteCount, of: connection.id) }
+    missingByteCount = 0
     expectation = .none
     inflater = nil
     assembler = MessageAssembler()
@@ -152,12 +153,6 @@ final class MessageReceiver: ChannelDuplexHandler {
     guard missingByteCount > left else { return }
     connection.limits.messages.noteReceived(missingByteCount - left, of: connection.id, isLast: left == 0)
     missingByteCount = left
-  }
-
-  /// Reports that the rest of the first message will not arrive.
-  private func noteAbandoned() {
-    if missingByteCount > 0 { connection.limits.messages.noteAbandoned(missingByteCount, of: connection.id) }
-    missingByteCount = 0
   }
 
   /// Assembles messages until enough are ready, one waits for memory, or more bytes are needed.

@@ -52,30 +52,22 @@ final class ResponseFlush: ChannelDuplexHandler {
     switch unwrapOutboundIn(data) {
     case .headers(let payload) where !payload.endStream && isRequestComplete:
       headers = (payload.headers, promise)
-    case .headers(let payload) where payload.endStream: writeStatus(payload.headers, context, promise)
+    case .headers(let payload) where payload.endStream:
+      var status = payload.headers
+      if let (headers, promise) = headers.take() {
+        status = headers
+        status.add(contentsOf: payload.headers)
+        promise?.succeed()
+      }
+      unflushed = .status
+      context.write(wrapOutboundOut(.headers(.init(headers: status, endStream: true))), promise: promise)
     default:
-      writeHeaders(context)
+      if let (headers, promise) = headers.take() {
+        context.write(wrapOutboundOut(.headers(.init(headers: headers))), promise: promise)
+      }
       unflushed = .messages
       context.write(data, promise: promise)
     }
-  }
-
-  /// Writes the headers that wait.
-  private func writeHeaders(_ context: ChannelHandlerContext) {
-    guard let (headers, promise) = self.headers.take() else { return }
-    context.write(wrapOutboundOut(.headers(.init(headers: headers))), promise: promise)
-  }
-
-  private func writeStatus(_ status: HPACKHeaders, _ context: ChannelHandlerContext, _ promise: EventLoopPromise<Void>?)
-  {
-    var all = status
-    if let (headers, promise) = headers.take() {
-      all = headers
-      all.add(contentsOf: status)
-      promise?.succeed()
-    }
-    unflushed = .status
-    context.write(wrapOutboundOut(.headers(.init(headers: all, endStream: true))), promise: promise)
   }
 
   func flush(context: ChannelHandlerContext) {

@@ -140,7 +140,7 @@ struct BatchStream: Sendable {
   /// - Throws: The reason why the item cannot be started.
   private func makeItem(_ id: String, _ start: BatchStart) throws -> BatchItem {
     if environment.drain.isDraining { throw DrainError() }
-    try environment.limits.check(message: start.image)
+    try environment.limits.check(messageByteCount: start.image.count)
     try BatchItem.check(key: start.previewKey)
     let renditions = try start.renditions.get()
     guard !start.image.isEmpty || items.hasRoomForUpload(replacing: start.previewKey) else {
@@ -154,7 +154,7 @@ struct BatchStream: Sendable {
   }
 
   private func take(_ bytes: Data, of item: BatchItem) async throws {
-    do throws(PipelineError) { try environment.limits.check(message: bytes) } catch {
+    do throws(PipelineError) { try environment.limits.check(messageByteCount: bytes.count) } catch {
       return try await end(item, with: error)
     }
     // An empty chunk is no progress: a client that sends only those has stalled.

@@ -21,7 +21,7 @@ package struct ImageWorkerService: Imageworker_V1_ImageWorkerService.SimpleServi
     context: ServerContext
   ) async throws {
     try await environment.serve(oneImage: true) { cancellation in
-      try environment.limits.check(message: request.image)
+      try environment.limits.check(messageByteCount: request.image.count)
       let renditions = try environment.renditions(of: request)
       let sink = ResponseSink(
         response, resultCount: renditions.count, response: Imageworker_V1_ProcessImageResponse.init)
@@ -57,7 +57,7 @@ package struct ImageWorkerService: Imageworker_V1_ImageWorkerService.SimpleServi
     request: Imageworker_V1_InspectImageRequest, context: ServerContext
   ) async throws -> Imageworker_V1_InspectImageResponse {
     try await environment.serve { cancellation in
-      try environment.limits.check(message: request.image)
+      try environment.limits.check(messageByteCount: request.image.count)
       var configuration = try environment.configuration(
         preset: request.preset, overrides: request.configuration,
         hasAuxiliaryImages: !request.auxiliaryImages.isEmpty)

@@ -1,4 +1,3 @@
-internal import FoundationEssentials
 package import ImagePipeline
 
 /// The limits of a worker's load.
@@ -39,11 +38,7 @@ package struct WorkerLimits: Sendable, Hashable {
     self.minBytesPerSecond = minBytesPerSecond
   }
 
-  /// Checks the size of an image or chunk in one message.
-  /// - Throws: `limitExceeded` if it exceeds `maxMessageByteCount`.
-  func check(message bytes: Data) throws(PipelineError) { try check(messageByteCount: bytes.count) }
-
-  /// Checks the size of the images in one message.
+  /// Checks the size of the images, or of the chunk, in one message.
   /// - Throws: `limitExceeded` if it exceeds `maxMessageByteCount`.
   func check(messageByteCount: Int) throws(PipelineError) {
     guard messageByteCount > maxMessageByteCount else { return }

@@ -67,7 +67,11 @@ extension ImageJob {
     try cancellation.check()
     let (bytes, isLast) = input.current
     let following = input.isLastChunk ? UInt64(input.chunk.count - bytes.count) : nil
-    var spare = reserveSpare()
+    var spare: Reservation? = nil
+    // The results of an upload are looked up before it is started.
+    if input.isLastChunk, cache?.hasLookedUp ?? true {
+      spare = admission.reserveSpare(ImageWork.spareByteCount + keptByteCount)
+    }
     let results = WorkRequest.Planning.Results.renditions(madeRenditions.map(\.configuration))
     let planning = WorkRequest.Planning(
       results: results, followingByteCount: following, lateOrientation: worked { lateOrientation },
@@ -82,14 +86,6 @@ extension ImageJob {
       try work.chargeBuffered()
     }
     input.consume(consumed)
-  }
-
-  /// Returns memory in which the image may be started before it is planned, if there is plenty.
-  ///
-  /// The results of an upload are looked up before it is started.
-  private func reserveSpare() -> Reservation? {
-    guard input.isLastChunk, cache?.hasLookedUp ?? true else { return nil }
-    return admission.reserveSpare(ImageWork.spareByteCount + keptByteCount)
   }
 
   /// Records the memory of an image that did not wait for it.

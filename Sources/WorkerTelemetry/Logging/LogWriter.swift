@@ -108,7 +108,10 @@ package final class LogWriter: Sendable {
 
   private func writeAll() {
     while true {
-      var entries = takeWaiting()[...]
+      var entries = state.withLock { state in
+        defer { state.waiting = [] }
+        return state.waiting[...]
+      }
       while !entries.isEmpty { writeSome(&entries) }
       usleep(Self.linger)
       let isDone = state.withLock { state in
@@ -134,13 +137,6 @@ package final class LogWriter: Sendable {
     state.withLock { state in
       state.entryCount -= entryCount
       state.byteCount -= byteCount
-    }
-  }
-
-  private func takeWaiting() -> [Entry] {
-    state.withLock { state in
-      defer { state.waiting = [] }
-      return state.waiting
     }
   }
 
