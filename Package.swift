@@ -332,6 +332,10 @@ let targets: [Target] = [
   .executableTarget(
     name: "CostGate", dependencies: ["ImagePipeline"], path: "Tests/CostGate", exclude: ["gate.py", "figures.json"],
     swiftSettings: strictSwift),
+  // Helpers that images make fail or take over, for the tests of isolation.
+  .executableTarget(
+    name: "FaultyHelper", dependencies: ["CSandbox", "ImagePipeline", "WorkerIsolation", "WorkerService"],
+    path: "Tests/FaultyHelper", swiftSettings: strictSwift),
   // One suite for each room.
   .testTarget(name: "FieldsTests", dependencies: ["Fields"], swiftSettings: strictSwift),
   .testTarget(
@@ -383,9 +387,8 @@ let targets: [Target] = [
   .testTarget(
     name: "WorkerServiceTests",
     dependencies: [
-      "Admission", "Fields", "ImageCodecs", "ImageKernels", "ImagePipeline", "ResultCache", "TestSupport",
-      "WorkThreads",
-      "WorkerIsolation",
+      "Admission", "FaultyHelper", "Fields", "ImageCodecs", "ImageKernels", "ImagePipeline", "ResultCache",
+      "TestSupport", "WorkThreads", "WorkerIsolation",
       "WorkerOperations", "WorkerProtocol", "WorkerService", "WorkerTelemetry",
       asyncAlgorithms, grpcCore, grpcInProcess, grpcProtobuf, inMemoryTracing, logging, metrics, swiftProtobuf, tracing,
     ],

@@ -7,8 +7,6 @@ internal import WorkerIsolation
 package enum CodecHelper {
   /// The hidden command of the program that runs it as the zygote of helpers.
   package static let command = "codec-helper"
-  /// The argument after the command that makes helpers accept images which test the worker.
-  package static let testArgument = "--faults"
   /// The beginning of the argument that names a directory of fonts.
   private static let fontsArgument = "--fonts="
   /// The beginning of the argument with the identity of a detector of faces, a colon, and its file.
@@ -49,7 +47,6 @@ package enum CodecHelper {
   ///   - arguments: the arguments of the program, without its name.
   ///   - trim: returns free memory to the system.
   package static func run(arguments: [String], trim: () -> Void) -> Never {
-    let acceptsFaults = arguments.contains(testArgument)
     if let fonts = arguments.first(where: { $0.hasPrefix(fontsArgument) }) {
       TextOverlay.addFonts(ofDirectory: String(fonts.dropFirst(fontsArgument.count)))
     }
@@ -57,8 +54,8 @@ package enum CodecHelper {
       useDetector(detector.dropFirst(faceDetectorArgument.count))
     }
     HelperConnection.serve(warmUp: warmUp) { connection in
-      var loop = HelperLoop(connection, acceptsFaults: acceptsFaults)
-      while let request = connection.receive(idle: trim) { loop.handle(request) }
+      var loop = HelperLoop(connection)
+      while let request = connection.receive(idle: trim) { connection.send(loop.respond(to: request).bytes) }
     }
   }
 
@@ -66,7 +63,7 @@ package enum CodecHelper {
   ///
   /// Without that, the first request of each helper would initialize the tables of fields, which takes longer than several
   /// favicons. Fonts and the detector of faces are loaded here, because a helper opens no files.
-  private static func warmUp() {
+  static func warmUp() {
     TextOverlay.prepare()
     FaceDetection.prepare()
     let side = 24
@@ -112,26 +109,22 @@ package enum CodecHelper {
 /// The current image of a helper, and its answers to requests.
 struct HelperLoop: ~Copyable {
   private let connection: HelperConnection
-  private let acceptsFaults: Bool
   private let defaults: ImageLimits
   private let recorder = SpanRecorder()
   private var server: ImageServer?
   private var lastConfiguration: EncodedConfiguration?
   /// The bytes so far of an image for overlays.
   private var auxiliary: [UInt8] = []
-  /// Whether an earlier image has taken this helper over; `nil` outside of tests.
-  private var hostility: HostileHelper?
 
-  init(_ connection: HelperConnection, acceptsFaults: Bool) {
+  init(_ connection: HelperConnection) {
     self.connection = connection
-    self.acceptsFaults = acceptsFaults
     defaults = .requestingFiles(from: connection.files)
   }
 
-  /// Performs a request and sends the response.
-  mutating func handle(_ bytes: [UInt8]) {
+  /// Performs a request.
+  /// - Returns: The response to send.
+  mutating func respond(to bytes: [UInt8]) -> HelperResponse {
     var response = HelperResponse()
-    let wasHostile = hostility != nil
     do throws(PipelineError) {
       guard let (request, number) = HelperRequest.read(bytes, defaults: defaults, last: &lastConfiguration) else {
         throw Self.outOfOrder
@@ -142,9 +135,7 @@ struct HelperLoop: ~Copyable {
       server = nil  // ends its spans
     }
     response.spans = recorder.take()
-    guard wasHostile, var hostility else { return connection.send(response.bytes) }
-    hostility.answer(response, on: connection)
-    self.hostility = hostility
+    return response
   }
 
   private static var outOfOrder: PipelineError {
@@ -186,18 +177,10 @@ struct HelperLoop: ~Copyable {
 
   private mutating func serve(_ work: HelperRequest.Work, _ response: inout HelperResponse) throws(PipelineError) {
     guard let server else { throw Self.outOfOrder }
-    if acceptsFaults, case .readHeader = work.request { commitFault(in: work.input, &response) }
     var output = HelperOutput(connection)
     let served = try connection.withInput(work.input) { (bytes) throws(PipelineError) in
       try server.serve(work.request, bytes, isLast: work.isLast) { output.append($1, of: $0, head: server.response) }
     }
     output.finish(&response, served)
-  }
-
-  private mutating func commitFault(in input: Range<Int>, _ response: inout HelperResponse) {
-    connection.withInput(input) { bytes in
-      HelperFault(bytes)?.commit(&response)
-      hostility = hostility ?? HostileHelper(bytes)
-    }
   }
 }

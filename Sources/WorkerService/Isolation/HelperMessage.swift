@@ -59,8 +59,6 @@ struct HelperResponse {
   var spans: [RecordedSpan] = []
   /// The defenses that the helper lacks; only in response to `abandon`.
   var missingDefenses = MissingDefenses(rawValue: 0)  // an array literal is slow: its conversion is not inlined
-  /// The refused attempts of a helper in test mode; empty otherwise.
-  var attempts: [String: Int32] = [:]
 }
 
 extension HelperResponse {

@@ -30,14 +30,8 @@ extension HelperResponse {
       }
     }
     for span in spans { writer.message(9) { span.write(to: &$0) } }
-    for (name, status) in attempts {
-      writer.message(10) {
-        $0.string(1, name)
-        $0.varint(2, UInt64(clamping: status))
-      }
-    }
-    writer.varint(11, UInt64(missingDefenses.rawValue))
-    writer.varint(12, work.isStarted ? 1 : 0)
+    writer.varint(10, UInt64(missingDefenses.rawValue))
+    writer.varint(11, work.isStarted ? 1 : 0)
     return writer.bytes
   }
 
@@ -50,7 +44,7 @@ extension HelperResponse {
     work.bufferedByteCount = message.count(4)
     work.isPaused = message.flag(5)
     work.plan = message.message(6).flatMap { PlannedImage($0) }
-    work.isStarted = message.flag(12)
+    work.isStarted = message.flag(11)
     segments = message.messages(7).map { Segment(rendition: $0.count(1), byteCount: $0.count(2)) }
     for outcome in message.messages(8) {
       if let report = outcome.all(2).last.flatMap({ ProcessingReport(wireBytes: $0) }) {
@@ -62,8 +56,7 @@ extension HelperResponse {
       }
     }
     spans = message.messages(9).map { RecordedSpan($0) }
-    missingDefenses = MissingDefenses(rawValue: UInt32(clamping: message.integer(11)))
-    for attempt in message.messages(10) { attempts[attempt.text(1) ?? ""] = Int32(clamping: attempt.integer(2)) }
+    missingDefenses = MissingDefenses(rawValue: UInt32(clamping: message.integer(10)))
   }
 }
 

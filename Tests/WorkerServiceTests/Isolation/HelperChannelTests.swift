@@ -11,6 +11,7 @@ import Tracing
 import WorkerIsolation
 import WorkerProtocol
 
+@testable import FaultyHelper
 @testable import WorkerService
 
 #if canImport(Glibc)
@@ -37,7 +38,7 @@ struct HelperChannelTests {
 
   @Test("an image that has ended gives its helper and its memory back, with the time that it took")
   func end() async throws {
-    let (pool, memory) = (Isolated.pool(), MemoryBudget(limit: 1 << 30, maxWaiting: 1))
+    let (pool, memory) = (Isolated.faultyPool(), MemoryBudget(limit: 1 << 30, maxWaiting: 1))
     let work = try await Isolated.work(in: pool, memory: memory)
     try Self.begin(work, memory)
     #expect(memory.processes == HelperPool.helperByteCount && pool.idleCount == pool.count - 1)
@@ -56,7 +57,7 @@ struct HelperChannelTests {
 
   @Test("an image that has failed gives its helper back, and gets no other one")
   func failure() async throws {
-    let pool = Isolated.pool()
+    let pool = Isolated.faultyPool()
     for (bytes, lostCount) in [(Array("no image".utf8), 0), (Isolated.image(.trap), 1)] {
       let work = try await Isolated.work(in: pool)
       #expect(throws: PipelineError.self) { try work.readHeader(bytes.span.bytes, isLast: true, Isolated.planning) }
@@ -72,7 +73,7 @@ struct HelperChannelTests {
     let memory = MemoryBudget(limit: 1 << 30, maxWaiting: 1)
     let image = Array("P6 1000 1000 255\n".utf8) + noiseSamples(3_000_000)
     for (count, extraByteCount) in [(1000, 0), (image.count, image.count - HelperPool.inputByteCount)] {
-      let work = try await Isolated.work(in: Isolated.pool(), memory: memory)
+      let work = try await Isolated.work(in: Isolated.faultyPool(), memory: memory)
       let head = Array(image.prefix(count))
       _ = try work.readHeader(head.span.bytes, isLast: false, Isolated.planning)
       #expect(memory.processes == HelperPool.helperByteCount + extraByteCount)
@@ -83,7 +84,7 @@ struct HelperChannelTests {
   @Test("an image is abandoned soon, whether its helper answers or not")
   func abandonSilent() async throws {
     let memory = MemoryBudget(limit: 1 << 30, maxWaiting: 1)
-    let pool = Isolated.pool(patience: HelperPatience(idle: .seconds(60), cancelled: .seconds(1)))
+    let pool = Isolated.faultyPool(patience: HelperPatience(idle: .seconds(60), cancelled: .seconds(1)))
     let began: ContinuousClock.Instant
     do {
       let work = try await Isolated.work(in: pool, memory: memory)
@@ -96,7 +97,7 @@ struct HelperChannelTests {
 
   @Test("a helper may use twice the memory that its image was admitted with, and 256 MiB")
   func memoryLimit() async throws {
-    let pool = Isolated.pool(threadCount: 1)
+    let pool = Isolated.faultyPool(threadCount: 1)
     func limit() throws -> Int {
       let process = try #require(pool.processIDs.helpers.first)
       return try #require(try Isolated.limit("Max data size", of: process))
@@ -121,7 +122,7 @@ struct HelperChannelTests {
 
   @Test("files that a helper extends have the size of its image, in units of 16 MiB")
   func fileLimit() throws {
-    let lease = try Isolated.pool().borrowNow(for: "")
+    let lease = try Isolated.faultyPool().borrowNow(for: "")
     for (byteCount, limit) in [(0, 16), (100 << 20, 112), (112 << 20, 112), (1, 16)] {
       lease.process.limitFiles(byteCount: UInt64(byteCount))
       #expect(try Isolated.limit("Max file size", of: lease.process.processID) == limit << 20)
@@ -130,7 +131,7 @@ struct HelperChannelTests {
 
   @Test("the next image of a helper has limits of its own")
   func nextFileLimit() async throws {
-    let pool = Isolated.pool(threadCount: 1)
+    let pool = Isolated.faultyPool(threadCount: 1)
     let image = Array("P6 2700 2500 255\n".utf8) + [UInt8](repeating: 9, count: 2700 * 2500 * 3)
     func limit() throws -> Int? {
       let process = try #require(pool.processIDs.helpers.first)
@@ -158,7 +159,7 @@ struct HelperChannelTests {
 
   @Test("a helper that asks for more files than an image can need is ended")
   func files() throws {
-    let process = try Isolated.pool().borrowNow(for: "").process
+    let process = try Isolated.faultyPool().borrowNow(for: "").process
     let image = Isolated.hostileImage(.files, seed: 0)
     process.write(image.span.bytes)
     try process.send(Isolated.headerRequest(byteCount: image.count))
@@ -177,7 +178,7 @@ struct HelperChannelTests {
   @Test("the handler that cancels a helper's work ends with the work")
   func handler() async throws {
     let before = Isolated.sharedMappingCount
-    let pool = Isolated.pool(threadCount: 0)
+    let pool = Isolated.faultyPool(threadCount: 0)
     let cancellation = Cancellation()
     do {
       let work = try await Isolated.work(in: pool, cancellation)
@@ -192,7 +193,7 @@ struct HelperChannelTests {
   func unrecorded() async throws {
     for isTraced in [true, false] {
       let tracer = InMemoryTracer()
-      var environment = WorkerEnvironment(threadCount: 1, helpers: Isolated.pool(), tracer: tracer)
+      var environment = WorkerEnvironment(threadCount: 1, helpers: Isolated.faultyPool(), tracer: tracer)
       environment.isTraced = { _ in isTraced }
       let sink = RecordingSink()
       try await ImageJob(
@@ -209,7 +210,7 @@ struct HelperChannelTests {
   @Test("the spans of a preview are marked as those of a preview")
   func previewSpans() async throws {
     let tracer = InMemoryTracer()
-    try await withWorker(tracer: tracer, helpers: Isolated.pool()) { client, _ in
+    try await withWorker(tracer: tracer, helpers: Isolated.faultyPool()) { client, _ in
       _ = try await client.processRenditions(
         .with {
           $0.image = Data(Fixture.bytes("photo-420.jpg"))
@@ -226,7 +227,7 @@ struct HelperChannelTests {
   @Test("results of a helper that dies while it is idle leave the cache")
   func idleDeath() async throws {
     let cache = try ResultCache(limits: CacheLimits(), logger: Logger(label: "test"))
-    let pool = Isolated.pool(threadCount: 1)
+    let pool = Isolated.faultyPool(threadCount: 1)
     try await withWorker(cache: cache, helpers: pool) { client, _ in
       _ = try await client.process(Self.photo, preset: "favicon")
       #expect(try await client.process(Self.photo, preset: "favicon").report?.cacheHit == true)
@@ -244,7 +245,7 @@ struct HelperChannelTests {
     try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
     defer { try? FileManager.default.removeItem(at: folder) }
     let crashes = try #require(CrashDirectory(path: folder.path))
-    let pool = Isolated.pool(crashes: crashes)
+    let pool = Isolated.faultyPool(crashes: crashes)
     try await withWorker(helpers: pool) { client, _ in
       let (head, fault) = (Array(Self.photo.prefix(20)), Isolated.image(.trap))
       _ = try await client.batch([.start("a"), .chunk("a", head), .chunk("a", fault), .end("a")])

@@ -10,6 +10,7 @@ import Tracing
 import WorkerIsolation
 import WorkerProtocol
 
+@testable import FaultyHelper
 @testable import WorkerService
 
 #if canImport(Glibc)
@@ -41,13 +42,14 @@ struct HelperProcessTests {
 
   @Test("a helper cannot reach files, the network or other processes")
   func sandbox() throws {
-    let lease = try Isolated.pool().borrowNow(for: "")
+    let lease = try Isolated.faultyPool().borrowNow(for: "")
     let image = Isolated.image(.escape)
     lease.process.write(image.span.bytes)
     try lease.process.send(Isolated.headerRequest(byteCount: image.count))
     let response = try #require(HelperResponse(lease.process.receive { _ in -1 }))
-    #expect(response.attempts.count >= 20)
-    for (attempt, error) in response.attempts { #expect(error != 0, "a helper managed to \(attempt)") }
+    let attempts = HelperFault.attempts(in: response.error)
+    #expect(attempts.count >= 20)
+    for (attempt, error) in attempts { #expect(error != 0, "a helper managed to \(attempt)") }
     let status = try String(contentsOfFile: "/proc/\(lease.process.processID)/status", encoding: .utf8)
     for line in ["NoNewPrivs:\t1", "Seccomp:\t2", "CapEff:\t0000000000000000", "CapBnd:\t0000000000000000"] {
       #expect(status.contains(line), "\(line)")
@@ -66,7 +68,7 @@ struct HelperProcessTests {
 
   @Test("the input of an idle helper is returned to the system, and used again")
   func discard() throws {
-    let lease = try Isolated.pool().borrowNow(for: "")
+    let lease = try Isolated.faultyPool().borrowNow(for: "")
     let image = Isolated.image(.escape)
     for (work, isDiscarded) in [(UInt32(1), true), (UInt32(2), false)] {
       lease.process.write(image.span.bytes)
@@ -74,7 +76,7 @@ struct HelperProcessTests {
       try lease.process.send(Isolated.headerRequest(byteCount: image.count, work: work))
       let response = try #require(HelperResponse(lease.process.receive { _ in -1 }))
       // Without its bytes, the image is none.
-      #expect(response.attempts.isEmpty == isDiscarded && response.error != nil)
+      #expect(HelperFault.attempts(in: response.error).isEmpty == isDiscarded && response.error != nil)
     }
   }
 
@@ -88,7 +90,7 @@ struct HelperProcessTests {
   func faults(fault: HelperFault, code: RPCError.Code, reason: String) async throws {
     var limits = WorkerLimits()
     limits.image.maxCPUTime = .seconds(1)
-    try await withWorker(limits: limits, helpers: Isolated.pool()) { client, environment in
+    try await withWorker(limits: limits, helpers: Isolated.faultyPool()) { client, environment in
       let expected = try await client.process(Fixture.bytes("photo.png"), preset: "favicon").bytes
       try await withThrowingTaskGroup(of: Void.self) { group in
         group.addTask {
@@ -111,7 +113,7 @@ struct HelperProcessTests {
 
   @Test("a cancelled image whose codec does not return releases its thread")
   func cancelledSpin() async throws {
-    let pool = Isolated.pool()
+    let pool = Isolated.faultyPool()
     let cancellation = Cancellation()
     let work = try await Isolated.work(in: pool, cancellation)
     let image = Isolated.image(.spin)
@@ -127,7 +129,7 @@ struct HelperProcessTests {
 
   @Test("helpers that are killed and stopped cost at most their own image")
   func killing() async throws {
-    let pool = Isolated.pool()
+    let pool = Isolated.faultyPool()
     try await withWorker(helpers: pool) { client, environment in
       let bytes = Fixture.bytes("photo-420.jpg")
       let expected = try await client.process(bytes) { $0.maxWidth = 200 }.bytes
@@ -168,7 +170,7 @@ struct HelperProcessTests {
 
   @Test("the end of the process that forks helpers costs only the images in progress")
   func zygoteKilled() async throws {
-    let pool = Isolated.pool()
+    let pool = Isolated.faultyPool()
     try await withWorker(helpers: pool) { client, _ in
       let expected = try await client.process(Fixture.bytes("photo.png"), preset: "favicon").bytes
       let (zygote, helpers) = pool.processIDs
@@ -187,7 +189,7 @@ struct HelperProcessTests {
 
   @Test("a stopped process that forks helpers is replaced with its idle helpers, and those at work go on")
   func zygoteStopped() throws {
-    let pool = Isolated.pool()
+    let pool = Isolated.faultyPool()
     try pool.warmUp()
     let busy = try pool.borrowNow(for: "a")
     #expect(!pool.replaceLostZygote() && pool.replacedZygoteCount == 0)
@@ -207,7 +209,7 @@ struct HelperProcessTests {
 
   @Test("an ended process that forks helpers is replaced with its helpers")
   func zygoteEnded() async throws {
-    let pool = Isolated.pool()
+    let pool = Isolated.faultyPool()
     try pool.warmUp()
     let (zygote, helpers) = pool.processIDs
     kill(try #require(zygote), SIGKILL)
@@ -220,7 +222,7 @@ struct HelperProcessTests {
 
   @Test("an image that needs a helper of a stopped process gets one of another, and does not end those at work")
   func zygoteStoppedUnnoticed() throws {
-    let pool = Isolated.pool(threadCount: 1)
+    let pool = Isolated.faultyPool(threadCount: 1)
     let busy = try pool.borrowNow(for: "a")
     let zygote = try #require(pool.processIDs.zygote)
     try Isolated.stop(zygote)
@@ -237,7 +239,7 @@ struct HelperProcessTests {
     let before = Isolated.sharedMappingCount
     var processes: [Int32] = []
     do {
-      let pool = Isolated.pool()
+      let pool = Isolated.faultyPool()
       try pool.warmUp()
       try await withWorker(helpers: pool) { client, _ in
         for _ in 0..<4 { _ = try await client.process(Fixture.bytes("photo.png"), preset: "favicon") }
@@ -257,7 +259,7 @@ struct HelperProcessTests {
     try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
     defer { try? FileManager.default.removeItem(at: folder) }
     let crashes = try #require(CrashDirectory(path: folder.path))
-    try await withWorker(helpers: Isolated.pool(crashes: crashes)) { client, _ in
+    try await withWorker(helpers: Isolated.faultyPool(crashes: crashes)) { client, _ in
       _ = try await client.process(Fixture.bytes("photo.png"), preset: "favicon")
       #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path).isEmpty)
       _ = try? await client.process(Isolated.image(.trap))
@@ -270,7 +272,7 @@ struct HelperProcessTests {
 
   @Test("images beyond the maximum number of helpers wait for one")
   func waiting() async throws {
-    let pool = Isolated.pool(maxCount: 4)
+    let pool = Isolated.faultyPool(maxCount: 4)
     var leases: [HelperPool.Lease] = []
     for _ in 0..<pool.maxCount { leases.append(try pool.borrowNow(for: "")) }
     #expect(throws: PipelineError.self) { try pool.borrowNow(for: "") }

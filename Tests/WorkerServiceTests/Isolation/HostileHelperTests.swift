@@ -14,6 +14,7 @@ import WorkThreads
 import WorkerIsolation
 import WorkerProtocol
 
+@testable import FaultyHelper
 @testable import WorkerService
 
 #if canImport(Glibc)
@@ -74,7 +75,7 @@ struct HostileHelperTests {
 
   /// Makes a request to a helper that has become hostile; checks that others are served as before, and meanwhile.
   private static func check(_ cases: [(act: HostileHelper.Act?, seed: UInt64, request: Int)]) async throws {
-    let pool = Isolated.pool(threadCount: 1, patience: patience)
+    let pool = Isolated.faultyPool(threadCount: 1, patience: patience)
     try await withWorker(limits: limits(), helpers: pool) { client, environment in
       let expected = try await client.process(Fixture.bytes("photo.png"), preset: "favicon").bytes
       let others = try await othersResult(environment)
@@ -132,7 +133,8 @@ struct HostileHelperTests {
   @Test(
     "cancellation ends a helper that overwrites the flag", arguments: [HostileHelper.Act.deaf, .emptyParts, .files])
   func deafHelper(act: HostileHelper.Act) async throws {
-    let pool = Isolated.pool(threadCount: 1, patience: HelperPatience(idle: .seconds(600), cancelled: .seconds(1)))
+    let pool = Isolated.faultyPool(
+      threadCount: 1, patience: HelperPatience(idle: .seconds(600), cancelled: .seconds(1)))
     let cancellation = Cancellation()
     let image = Isolated.hostileImage(act, seed: 0)
     let armed = try await Isolated.work(in: pool, cancellation)
@@ -150,7 +152,8 @@ struct HostileHelperTests {
   @Test(
     "a drain ends the image of a helper that never answers", arguments: [HostileHelper.Act.silent, .deaf, .emptyParts])
   func drain(act: HostileHelper.Act) async throws {
-    let pool = Isolated.pool(threadCount: 1, patience: HelperPatience(idle: .seconds(600), cancelled: .seconds(1)))
+    let pool = Isolated.faultyPool(
+      threadCount: 1, patience: HelperPatience(idle: .seconds(600), cancelled: .seconds(1)))
     try await withWorker(helpers: pool) { client, environment in
       _ = try? await client.process(Isolated.hostileImage(act, seed: 0))
       async let lost = failure { _ = try await client.process(Fixture.bytes("photo.png"), preset: "favicon") }
@@ -169,7 +172,7 @@ struct HostileHelperTests {
 
   @Test("a caller's helper works for no other caller")
   func callers() throws {
-    let pool = Isolated.pool(threadCount: 2)
+    let pool = Isolated.faultyPool(threadCount: 2)
     let first = try pool.borrowNow(for: "a")
     let image = Isolated.image(.escape)
     first.process.write(image.span.bytes)
@@ -178,14 +181,16 @@ struct HostileHelperTests {
     #expect(second.process !== first.process)
     try second.process.send(Isolated.headerRequest(byteCount: image.count))
     let response = try #require(HelperResponse(second.process.receive { _ in -1 }))
-    #expect(response.attempts.isEmpty && response.error != nil, "the first caller's image is in its memory")
+    #expect(
+      HelperFault.attempts(in: response.error).isEmpty && response.error != nil,
+      "the first caller's image is in its memory")
     #expect(try pool.borrowNow(for: "a").process === first.process)
     pool.giveBack(second, isUsable: true)
   }
 
   @Test("a helper that was given back ends if an image of another caller waits")
   func waitingCaller() async throws {
-    let pool = Isolated.pool(threadCount: 1, maxCount: 2)
+    let pool = Isolated.faultyPool(threadCount: 1, maxCount: 2)
     let leases = [try pool.borrowNow(for: "a"), try pool.borrowNow(for: "a")]
     let waiting = Task { try await pool.borrow(for: "b", Cancellation()) }
     try await Task.sleep(for: .milliseconds(50))
@@ -205,7 +210,7 @@ struct HostileHelperTests {
       try FileManager.default.contentsOfDirectory(atPath: folder.path).count { $0.hasSuffix(".result") }
     }
     let cache = try ResultCache(limits: limits, logger: Logger(label: "test"))
-    try await withWorker(cache: cache, helpers: Isolated.pool(threadCount: 1)) { client, _ in
+    try await withWorker(cache: cache, helpers: Isolated.faultyPool(threadCount: 1)) { client, _ in
       func expect(isCached: Bool) async throws {
         for name in ["photo.png", "photo-420.jpg"] {
           let result = try await client.process(Fixture.bytes(name), preset: "favicon")
@@ -224,7 +229,7 @@ struct HostileHelperTests {
 
   @Test("helpers have other addresses after a crash")
   func renewal() async throws {
-    let pool = Isolated.pool(threadCount: 1)
+    let pool = Isolated.faultyPool(threadCount: 1)
     try await withWorker(helpers: pool) { client, _ in
       _ = try await client.process(Fixture.bytes("photo.png"), preset: "favicon")
       let zygote = try #require(pool.processIDs.zygote)

@@ -7,6 +7,7 @@ import Testing
 import Tracing
 import WorkerIsolation
 
+@testable import FaultyHelper
 @testable import WorkerService
 
 #if canImport(Glibc)
@@ -15,22 +16,26 @@ import WorkerIsolation
   import Musl
 #endif
 
-/// Helpers of the built program, for tests.
+/// Helpers of the built programs, for tests.
 enum Isolated {
   static let isSupported = HelperPool.isSupported
   static let absence: Comment = "this build has no sandbox"
 
+  /// A pool of the worker's helpers.
+  static func pool() -> HelperPool {
+    let zygote = HelperZygote(program: TestProgram.url.path, arguments: [CodecHelper.command])
+    return HelperPool(zygote: zygote, threadCount: 2, maxCount: 16)
+  }
+
   /// A pool of helpers that accept faults.
-  static func pool(
+  static func faultyPool(
     threadCount: Int = 2, maxCount: Int = 16, patience: HelperPatience = HelperPatience(),
     crashes: CrashDirectory? = nil
   ) -> HelperPool {
-    HelperPool(
-      zygote: zygote(), threadCount: threadCount, maxCount: maxCount, patience: patience, crashes: crashes)
-  }
-
-  static func zygote() -> HelperZygote {
-    HelperZygote(program: TestProgram.url.path, arguments: [CodecHelper.command, CodecHelper.testArgument])
+    let program = TestProgram.url.deletingLastPathComponent().appendingPathComponent("FaultyHelper")
+    return HelperPool(
+      zygote: HelperZygote(program: program.path, arguments: []), threadCount: threadCount, maxCount: maxCount,
+      patience: patience, crashes: crashes)
   }
 
   /// An image that makes a helper commit a fault.

@@ -1,14 +1,15 @@
-internal import CSandbox
-internal import LibC
+import CSandbox
 
-/// The acts of a helper that was taken over, for tests.
+@testable import WorkerIsolation
+
+/// The acts of a helper that was taken over.
 extension HelperConnection {
   /// Waits without end.
-  package static func wait() -> Never { while true { csandbox_wait(-1, -1, -1) } }
+  static func wait() -> Never { while true { csandbox_wait(-1, -1, -1) } }
 
   /// Tries everything that the sandbox must refuse.
   /// - Returns: The error number of each attempt by its name; 0 if it succeeded.
-  package static func attempts() -> [String: Int32] {
+  static func attempts() -> [String: Int32] {
     var results: [String: Int32] = [:]
     var index = 0
     while let name = csandbox_attempt_name(index) {
@@ -19,14 +20,14 @@ extension HelperConnection {
   }
 
   /// Overwrites the number of the cancelled work, which the worker shares with this process.
-  package func overwriteCancellation(_ number: UInt32) { csandbox_flag_set(helper.shared, number) }
+  func overwriteCancellation(_ number: UInt32) { csandbox_flag_set(helper.shared, number) }
 
   /// Requests a temporary file.
   ///
   /// - `byteCount`: its size in bytes.
   /// - `isReceived`: whether to receive it.
   /// - Returns: Whether a file was received.
-  package func requestFile(byteCount: UInt64, isReceived: Bool) -> Bool {
+  func requestFile(byteCount: UInt64, isReceived: Bool) -> Bool {
     var size = byteCount
     guard csandbox_send(helper.files, &size, MemoryLayout<UInt64>.size, -1), isReceived else { return false }
     var file: Int32 = -1
@@ -34,14 +35,14 @@ extension HelperConnection {
   }
 
   /// Closes both sockets and goes on.
-  package func hangUp() {
+  func hangUp() {
     csandbox_close(helper.socket)
     csandbox_close(helper.files)
   }
 
   /// Ends the process with a status that has no meaning.
-  package static func exit() -> Never { csandbox_exit(99) }
+  static func exit() -> Never { csandbox_exit(99) }
 
   /// Waits for some milliseconds and uses a little CPU time.
-  package static func pause(milliseconds: Int32) { csandbox_wait(-1, -1, milliseconds) }
+  static func pause(milliseconds: Int32) { csandbox_wait(-1, -1, milliseconds) }
 }

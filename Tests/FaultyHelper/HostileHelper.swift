@@ -1,7 +1,9 @@
-internal import ImagePipeline
-internal import WorkerIsolation
+import ImagePipeline
+import WorkerIsolation
 
-/// The answers of a helper that a hostile image has taken over, which only tests start.
+@testable import WorkerService
+
+/// The answers of a helper that a hostile image has taken over.
 ///
 /// From this image on, `image-worker fault: hostile ACT SEED`, the helper works on images as before, but each of its
 /// answers is an act of hostility.

@@ -1,7 +1,7 @@
-internal import ImagePipeline
-internal import WorkerIsolation
+import ImagePipeline
+import WorkerIsolation
 
-/// A fault that an image causes in a helper that accepts faults, which only tests start.
+/// A fault that an image causes.
 enum HelperFault: String, CaseIterable {
   /// The text at the beginning of such an image, before the name of the fault and a line feed.
   static let marker = "image-worker fault: "
@@ -14,7 +14,7 @@ enum HelperFault: String, CaseIterable {
   case hang
   /// Allocates memory without end.
   case eat
-  /// Tries everything that the sandbox must refuse, and reports it.
+  /// Tries everything that the sandbox must refuse, and reports it; see `attempts(in:)`.
   case escape
 
   init?(_ bytes: RawSpan) {
@@ -30,7 +30,8 @@ enum HelperFault: String, CaseIterable {
     return line.hasPrefix(marker) ? String(line.dropFirst(marker.count)) : nil
   }
 
-  func commit(_ response: inout HelperResponse) {
+  /// - Returns: The error to respond with.
+  func commit() -> PipelineError {
     switch self {
     case .trap: fatalError("a fault that a test requested")
     case .spin: while true { Self.work += 1 }
@@ -38,8 +39,19 @@ enum HelperFault: String, CaseIterable {
     case .eat:
       var blocks: [[UInt8]] = []
       while true { blocks.append([UInt8](repeating: UInt8(truncatingIfNeeded: blocks.count), count: 1 << 20)) }
-    case .escape: response.attempts = HelperConnection.attempts()
+    case .escape:
+      let lines = HelperConnection.attempts().map { "\($0)\t\($1)" }
+      return PipelineError(.internalDefect, Self.reportMark + lines.joined(separator: "\n"))
     }
+  }
+
+  private static let reportMark = "attempts:\n"
+
+  /// Returns the error number of each attempt by its name; none if the helper has not tried anything.
+  static func attempts(in error: PipelineError?) -> [String: Int32] {
+    guard let report = error?.message, report.hasPrefix(reportMark) else { return [:] }
+    let lines = report.dropFirst(reportMark.count).split(separator: "\n").map { $0.split(separator: "\t") }
+    return lines.reduce(into: [:]) { attempts, line in attempts[String(line[0])] = Int32(line[1]) ?? 0 }
   }
 
   nonisolated(unsafe) private static var work: UInt64 = 0
