@@ -50,16 +50,16 @@ struct Worker: Service {
     if let fonts = settings.fonts { TextOverlay.addFonts(ofDirectory: fonts) }
     try FaceDetectorFile.load(settings.faceDetector)
     codecs = try settings.isolation.makePlace(settings)
+    let overlays = OverlayStore(try settings.overlays?.read() ?? [])
     var environment = WorkerEnvironment(
-      limits: settings.limits, presets: presets,
-      takesOnlyPresets: settings.takesOnlyPresets,
-      overlays: OverlayStore(try settings.overlays?.read() ?? []),
-      cache: try settings.cache.map { try Self.cache($0, logger: logger) },
-      memoryLimit: settings.workMemoryLimit,
-      receivesMessages: true, threadCount: settings.threadCount,
-      helpers: codecs.helpers, tracer: telemetry.tracer, traceID: { $0.traceID },
-      isTraced: { $0.isTraced }, deadline: { $0.callDeadline }, callers: security.callers,
-      callerName: { $0.callerName }, metrics: metrics)
+      limits: settings.limits, presets: presets, cache: try settings.cache.map { try Self.cache($0, logger: logger) },
+      memoryLimit: settings.workMemoryLimit, receivesMessages: true, threadCount: settings.threadCount,
+      helpers: codecs.helpers, metrics: metrics)
+    environment.overlays = overlays
+    environment.takesOnlyPresets = settings.takesOnlyPresets
+    environment.tracer = telemetry.tracer
+    environment.callers = security.callers
+    environment.readContexts()
     load = settings.reportsLoad ? Self.meter(of: &environment, threadCount: settings.threadCount) : nil
     environment.takesSharedMemory = settings.takesSharedMemory
     if settings.servesInference { environment.keep = { ServiceContext.current?.callRecord?.keep($0) } }
@@ -258,23 +258,14 @@ struct Worker: Service {
   }
 
   private var connectionLimits: ConnectionLimits {
-    var limits = ConnectionLimits(logger: logger)
+    var limits = settings.connectionLimits
+    limits.logger = logger
     limits.callLog = callLog
-    limits.maxPings = settings.maxConnectionPings
-    limits.maxResets = settings.maxConnectionResets
-    limits.maxSettings = settings.maxConnectionSettings
-    limits.maxMetadataByteCount = settings.metadataByteCount
-    limits.maxMessageByteCount = settings.limits.maxMessageByteCount
     limits.imagePaths = ImageWorkerService.imagePaths
     limits.maxOtherMessageByteCount = RequestLimit.maxOtherByteCount
-    limits.maxFrameByteCount = settings.frameByteCount
     limits.messages = environment.memory
     limits.calls = CallAdmission(ImageWorkerService(environment: environment))
     limits.connections = connections
-    limits.time = settings.times
-    limits.windowByteCount = settings.windowByteCount
-    limits.streamWindowByteCount = settings.streamWindowByteCount
-    limits.backlog = Int32(settings.listenBacklog)
     return limits
   }
 
@@ -282,12 +273,22 @@ struct Worker: Service {
     var configuration = HTTP2ServerTransport.Custom<WorkerListener>.Config.guarded
     // Above its limit the transport resets the stream without a word. Up to twice ours, the service can explain.
     configuration.rpc.maxRequestPayloadSize = 2 * settings.limits.maxMessageByteCount
-    configuration.http2.targetWindowSize = settings.windowByteCount
-    configuration.http2.maxFrameSize = settings.frameByteCount
+    configuration.http2.targetWindowSize = settings.connectionLimits.windowByteCount
+    configuration.http2.maxFrameSize = settings.connectionLimits.maxFrameByteCount
     configuration.http2.maxConcurrentStreams = settings.maxConnectionCalls
     // Results are written in few parts: waiting for more of them only wakes the event loop once more.
     configuration.connection.flushCoalescing = nil
     return configuration
+  }
+}
+
+extension WorkerEnvironment {
+  /// Reads the contexts of calls, as the listener and the tracer have left them.
+  fileprivate mutating func readContexts() {
+    traceID = { $0.traceID }
+    isTraced = { $0.isTraced }
+    deadline = { $0.callDeadline }
+    callerName = { $0.callerName }
   }
 }
 

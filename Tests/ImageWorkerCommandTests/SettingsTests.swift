@@ -4,6 +4,7 @@ import ImageCodecs
 import ImagePipeline
 import TestSupport
 import Testing
+import WorkerOperations
 import WorkerService
 
 @testable import image_worker
@@ -62,7 +63,8 @@ struct SettingsTests {
     let environment = ["IMAGE_WORKER_PORT": "3", "IMAGE_WORKER_THREADS": "4"]
     let settings = try Self.settings(options: ["port": ["5"]], file: file, environment: environment)
     #expect(settings.port == 5 && settings.threadCount == 4 && settings.memoryLimit == 100 << 20)
-    #expect(settings.windowByteCount == 1024 << 10 && settings.frameByteCount == 256 << 10)
+    let limits = settings.connectionLimits
+    #expect(limits.windowByteCount == 1024 << 10 && limits.maxFrameByteCount == 256 << 10)
   }
 
   @Test(
@@ -151,7 +153,8 @@ struct SettingsTests {
     #expect(settings.limits.image.maxAnimationFrames == 5 && settings.limits.image.maxAnimationPixels == 6)
     #expect(settings.limits.image.maxCPUTime == .seconds(9))
     #expect(settings.limits.image.spill == nil)
-    #expect(settings.windowByteCount == 64 << 10 && settings.frameByteCount == 16 << 10)
+    let limits = settings.connectionLimits
+    #expect(limits.windowByteCount == 64 << 10 && limits.maxFrameByteCount == 16 << 10)
     #expect(settings.maxConnectionCalls == 3 && settings.limits.maxWaitingImages == 0)
     #expect(settings.limits.maxOpenUploads == 2 && settings.limits.maxImagesPerStream == 1)
     #expect(settings.takesOnlyPresets)

@@ -213,7 +213,7 @@ struct BatchProcessTests {
   @Test("a drain names every item that was on its way when it found the stream idle")
   func drainWithLateItems() async throws {
     let drain = DrainState()
-    var limits = WorkerLimits()
+    var limits = WorkerLimits.defaults
     limits.drainQuietTime = .seconds(5)
     try await withWorker(limits: limits, drain: drain) { client, _ in
       let (reports, reported) = AsyncStream<Void>.makeStream()

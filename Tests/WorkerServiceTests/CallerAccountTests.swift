@@ -23,7 +23,7 @@ struct CallerAccountTests {
 
   @Test("a caller with an identity has one share on all its connections")
   func identities() {
-    let known = WorkerEnvironment(threadCount: 1, callerName: { _ in "archive" })
+    let known = WorkerEnvironment(threadCount: 1).with { $0.callerName = { _ in "archive" } }
     let unknown = WorkerEnvironment(threadCount: 1)
     ServiceContext.withValue(.topLevel) {
       #expect(

@@ -29,7 +29,10 @@ struct DefectTests {
       WorkerLogHandler(label: label, format: .json, write: { line in lines.withLock { $0.append(line) } })
     }
     let tracer = RecordingTracer { span in spans.withLock { $0.append(span) } }
-    let environment = WorkerEnvironment(memoryLimit: 64 << 20, threadCount: 2, tracer: tracer, traceID: { $0.traceID })
+    let environment = WorkerEnvironment(memoryLimit: 64 << 20, threadCount: 2).with {
+      $0.tracer = tracer
+      $0.traceID = { $0.traceID }
+    }
     let transport = InProcessTransport()
     try await withGRPCServer(
       transport: transport.server, services: [ImageWorkerService(environment: environment)],

@@ -17,15 +17,18 @@ typealias Client = Imageworker_V1_ImageWorkerService.Client<InProcessTransport.C
 
 /// Runs `body` with a client of a service in this process.
 func withWorker(
-  limits: WorkerLimits = WorkerLimits(), memoryLimit: Int = 256 << 20, drain: DrainState = DrainState(),
+  limits: WorkerLimits = .defaults, memoryLimit: Int = 256 << 20, drain: DrainState = DrainState(),
   takesOnlyPresets: Bool = false, cache: ResultCache? = nil, tracer: any Tracer = NoOpTracer(),
   metrics: any MetricsFactory = NOOPMetricsHandler.instance, helpers: HelperPool? = nil,
   takesSharedMemory: Bool = false,
   _ body: (Client, WorkerEnvironment) async throws -> Void
 ) async throws {
   var environment = WorkerEnvironment(
-    limits: limits, takesOnlyPresets: takesOnlyPresets, cache: cache, memoryLimit: memoryLimit, threadCount: 2,
-    helpers: helpers, drain: drain, tracer: tracer, traceID: { $0.traceID }, metrics: metrics)
+    limits: limits, cache: cache, memoryLimit: memoryLimit, threadCount: 2, helpers: helpers, drain: drain,
+    metrics: metrics)
+  environment.takesOnlyPresets = takesOnlyPresets
+  environment.tracer = tracer
+  environment.traceID = { $0.traceID }
   environment.takesSharedMemory = takesSharedMemory
   let (service, served) = (ImageWorkerService(environment: environment), environment)
   let transport = InProcessTransport()
@@ -36,6 +39,15 @@ func withWorker(
     try await withGRPCClient(transport: transport.client) { client in
       try await body(Client(wrapping: client), served)
     }
+  }
+}
+
+extension WorkerEnvironment {
+  /// Returns the environment with some changes.
+  func with(_ change: (inout Self) -> Void) -> Self {
+    var environment = self
+    change(&environment)
+    return environment
   }
 }
 

@@ -71,8 +71,10 @@ struct ImageJobTests {
   @Test("of images that a caller sends at once, no more begin than its CPU time lasts for")
   func quota() async throws {
     let policy = CallerPolicy(name: "a", quotas: [CallerQuota(.cpuSeconds, per: .hour, amount: 1e-6)])
-    let environment = WorkerEnvironment(
-      threadCount: 1, callers: CallerAccounts([policy], metrics: NOOPMetricsHandler.instance), callerName: { _ in "a" })
+    let environment = WorkerEnvironment(threadCount: 1).with {
+      $0.callers = CallerAccounts([policy], metrics: NOOPMetricsHandler.instance)
+      $0.callerName = { _ in "a" }
+    }
     let doneCount = try await ServiceContext.withValue(.topLevel) {
       try await withThrowingTaskGroup(of: Int.self) { group in
         for _ in 0..<60 {
@@ -147,7 +149,7 @@ struct ImageJobTests {
 
   @Test("reports how long it waited for a thread, and is refused if too many wait")
   func threads() async throws {
-    var limits = WorkerLimits()
+    var limits = WorkerLimits.defaults
     limits.maxWaitingImages = 1
     let environment = WorkerEnvironment(limits: limits, memoryLimit: 64 << 20, threadCount: 1)
     let gate = Gate()
@@ -187,10 +189,10 @@ struct ImageJobTests {
         usleep(UInt32(pause / .microseconds(1)))
         return "span"
       })
-    let environment = WorkerEnvironment(
-      memoryLimit: 64 << 20, threadCount: 1, tracer: InMemoryTracer(idGenerator: ids))
+    let environment = WorkerEnvironment(memoryLimit: 64 << 20, threadCount: 1)
     let worked = Mutex(Duration.zero)
     var measured = environment
+    measured.tracer = InMemoryTracer(idGenerator: ids)
     measured.worked = { duration, _ in worked.withLock { $0 += duration } }
     try await Run(measured).process(WholeImage(Data(Self.photo)))
     let image = ImageClaim(Data(Self.photo).bytes)

@@ -262,7 +262,7 @@ struct OverlayRequestTests {
 
   @Test("count the bytes of auxiliary images with the message")
   func limits() async throws {
-    var limits = WorkerLimits()
+    var limits = WorkerLimits.defaults
     limits.maxMessageByteCount = Self.image.count + Self.red.count - 1
     try await withWorker(limits: limits) { client, _ in
       await #expect(throws: (any Error).self) {

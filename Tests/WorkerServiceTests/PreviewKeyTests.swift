@@ -105,7 +105,7 @@ struct PreviewKeyTests {
 
   @Test("cancel an item that is worked on, within a strip, and so make room for the next")
   func working() async throws {
-    var limits = WorkerLimits()
+    var limits = WorkerLimits.defaults
     limits.maxImagesPerStream = 1
     try await withWorker(limits: limits) { client, environment in
       let responses = try await talk(client) { writer, responses in
@@ -146,7 +146,7 @@ struct PreviewKeyTests {
 
   @Test("free the place of an upload among those that may be open")
   func openUploads() async throws {
-    var limits = WorkerLimits()
+    var limits = WorkerLimits.defaults
     limits.maxOpenUploads = 1
     try await withWorker(limits: limits) { client, environment in
       let ids = (0..<50).map { "\($0)" }

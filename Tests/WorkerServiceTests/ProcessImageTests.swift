@@ -218,14 +218,14 @@ struct ProcessImageTests {
 
   @Test("refuses an image above a limit, naming the limit and the value")
   func limits() async throws {
-    var limits = WorkerLimits()
+    var limits = WorkerLimits.defaults
     limits.image.maxPixels = 1000
     try await withWorker(limits: limits) { client, _ in
       let status = await failure { _ = try await client.process(Fixture.bytes("photo-420.jpg")) }
       #expect(status?.code == .failedPrecondition)
       #expect(status?.message.contains("1000") == true && status?.message.contains("38400") == true)
     }
-    limits = WorkerLimits()
+    limits = WorkerLimits.defaults
     limits.image.maxScans = 2
     try await withWorker(limits: limits) { client, _ in
       let status = await failure {
@@ -245,7 +245,7 @@ struct ProcessImageTests {
 
   @Test("refuses work when the queue is full, and reports when to retry")
   func fullQueue() async throws {
-    var limits = WorkerLimits()
+    var limits = WorkerLimits.defaults
     limits.maxWaitingImages = 0
     try await withWorker(limits: limits, memoryLimit: 10 << 20) { client, environment in
       let buffered = try await environment.memory.reserve(10 << 20, cancellation: .init())

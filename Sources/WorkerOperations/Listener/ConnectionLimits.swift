@@ -65,7 +65,7 @@ package struct ConnectionLimits: Sendable {
   package var callLog: CallLog
 
   /// Creates the default limits.
-  package init(logger: Logger) {
+  package init(logger: Logger = Logger(label: "connections") { _ in SwiftLogNoOpLogHandler() }) {
     self.logger = logger
     callLog = CallLog(metrics: NOOPMetricsHandler.instance, logger: logger)
   }

@@ -12,9 +12,9 @@ package struct WorkerEnvironment: Sendable {
   /// The presets that requests can name; they can be replaced while the worker runs.
   package let presetStore: PresetStore
   /// The overlays that requests can name; they can be replaced while the worker runs.
-  package let overlays: OverlayStore
+  package var overlays = OverlayStore()
   /// Whether requests may only name a preset and not override its fields.
-  package let takesOnlyPresets: Bool
+  package var takesOnlyPresets = false
   /// Whether results may be written into the shared memory of clients.
   package var takesSharedMemory = false
   /// The cache of results; `nil` if results are not cached.
@@ -34,19 +34,19 @@ package struct WorkerEnvironment: Sendable {
   /// Whether the worker is shutting down, and the calls in progress.
   package let drain: DrainState
   /// The tracer that records the spans of calls and stages.
-  package var tracer: any Tracer
+  package var tracer: any Tracer = InstrumentationSystem.tracer
   /// The maximum side of previews in pixels.
   package var maxPreviewSide = ImageReader.maxPreviewSide
   /// Returns the id of a context's trace for reports; `nil` if the context is not traced.
-  package let traceID: @Sendable (ServiceContext) -> String?
+  package var traceID: @Sendable (ServiceContext) -> String? = { _ in nil }
   /// Returns whether the tracer records the spans of a context.
-  package var isTraced: @Sendable (ServiceContext) -> Bool
+  package var isTraced: @Sendable (ServiceContext) -> Bool = { _ in true }
   /// Returns the deadline of a context's call; `nil` if its client set none.
-  package let deadline: @Sendable (ServiceContext) -> ContinuousClock.Instant?
+  package var deadline: @Sendable (ServiceContext) -> ContinuousClock.Instant? = { _ in nil }
   /// The accounts of callers; `nil` if callers are not identified.
-  package let callers: CallerAccounts?
+  package var callers: CallerAccounts?
   /// Returns the name of the caller in a context; `nil` if it was not identified.
-  package let callerName: @Sendable (ServiceContext) -> String?
+  package var callerName: @Sendable (ServiceContext) -> String? = { _ in nil }
   /// Receives the time for which an image thread has worked, in the context of its call.
   package var worked: @Sendable (Duration, ServiceContext?) -> Void = { _, _ in }
   /// Keeps an object until the response of the current call has been sent, or was lost.
@@ -60,28 +60,14 @@ package struct WorkerEnvironment: Sendable {
   /// - `receivesMessages`: whether the listener charges messages to that memory.
   /// - `threadCount`: the number of images processed at the same time.
   /// - `helpers`: the processes that images are worked on in; `nil` for this process.
-  /// - `traceID`: returns the tracer's id of a context's trace.
-  /// - `isTraced`: returns whether the tracer records the spans of a context.
-  /// - `deadline`: returns the deadline of a context's call.
-  /// - `callers`: the accounts of callers, which `callerName` names.
   /// - `metrics`: receives the measurements.
   package init(
-    limits: WorkerLimits = WorkerLimits(), presets: PresetCatalog = PresetCatalog(), takesOnlyPresets: Bool = false,
-    overlays: OverlayStore = OverlayStore(),
-    cache: ResultCache? = nil, memoryLimit: Int = 768 << 20, receivesMessages: Bool = false, threadCount: Int,
-    helpers: HelperPool? = nil,
-    drain: DrainState = DrainState(),
-    tracer: any Tracer = InstrumentationSystem.tracer,
-    traceID: @escaping @Sendable (ServiceContext) -> String? = { _ in nil },
-    isTraced: @escaping @Sendable (ServiceContext) -> Bool = { _ in true },
-    deadline: @escaping @Sendable (ServiceContext) -> ContinuousClock.Instant? = { _ in nil },
-    callers: CallerAccounts? = nil, callerName: @escaping @Sendable (ServiceContext) -> String? = { _ in nil },
-    metrics: any MetricsFactory = NOOPMetricsHandler.instance
+    limits: WorkerLimits = .defaults, presets: PresetCatalog = PresetCatalog(), cache: ResultCache? = nil,
+    memoryLimit: Int = 768 << 20, receivesMessages: Bool = false, threadCount: Int, helpers: HelperPool? = nil,
+    drain: DrainState = DrainState(), metrics: any MetricsFactory = NOOPMetricsHandler.instance
   ) {
     self.limits = limits
     presetStore = PresetStore(presets)
-    self.takesOnlyPresets = takesOnlyPresets
-    self.overlays = overlays
     self.cache = cache
     let metrics = WorkerMetrics(factory: metrics)
     memory = MemoryBudget(
@@ -97,12 +83,6 @@ package struct WorkerEnvironment: Sendable {
       maxPixelCount: Int(clamping: limits.image.maxPixels), waited: metrics.waited
     )
     self.drain = drain
-    self.tracer = tracer
-    self.traceID = traceID
-    self.isTraced = isTraced
-    self.deadline = deadline
-    self.callers = callers
-    self.callerName = callerName
     self.metrics = metrics
   }
 

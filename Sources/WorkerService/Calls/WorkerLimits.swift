@@ -3,40 +3,26 @@ package import ImagePipeline
 /// The limits of a worker's load.
 package struct WorkerLimits: Sendable, Hashable {
   /// The limits of one image.
-  package var image: ImageLimits
+  package var image = ImageLimits()
   /// The maximum size of an image, or of a chunk of one, in one message, in bytes.
-  package var maxMessageByteCount: Int
+  package var maxMessageByteCount = 64 << 20
   /// The maximum number of images that wait for a thread or for memory.
-  package var maxWaitingImages: Int
+  package var maxWaitingImages = 256
   /// The maximum estimated time that an image waits for a thread; `nil` for no limit.
-  package var maxQueueTime: Duration?
+  package var maxQueueTime: Duration? = .seconds(30)
   /// The maximum number of open chunked uploads on one batch stream.
-  package var maxOpenUploads: Int
+  package var maxOpenUploads = 64
   /// The maximum number of whole images processed at once on one batch stream; reading the stream pauses at the limit.
-  package var maxImagesPerStream: Int
+  package var maxImagesPerStream = 8
   /// The maximum time that a started upload may send no bytes; `nil` for no limit.
-  package var uploadTimeout: Duration?
+  package var uploadTimeout: Duration? = .seconds(30)
   /// The number of bytes that make up for a second in which an upload sends none; 0 if any byte makes up for all.
-  package var minBytesPerSecond: Int
+  package var minBytesPerSecond = 4096
   /// The time for which a client must have sent nothing before a drain ends its batch stream.
   package var drainQuietTime = Duration.milliseconds(200)
 
-  /// Creates the limits, with the worker's defaults.
-  package init(
-    image: ImageLimits = ImageLimits(), maxMessageByteCount: Int = 64 << 20, maxWaitingImages: Int = 256,
-    maxQueueTime: Duration? = .seconds(30),
-    maxOpenUploads: Int = 64, maxImagesPerStream: Int = 8, uploadTimeout: Duration? = .seconds(30),
-    minBytesPerSecond: Int = 4096
-  ) {
-    self.image = image
-    self.maxMessageByteCount = maxMessageByteCount
-    self.maxWaitingImages = maxWaitingImages
-    self.maxQueueTime = maxQueueTime
-    self.maxOpenUploads = maxOpenUploads
-    self.maxImagesPerStream = maxImagesPerStream
-    self.uploadTimeout = uploadTimeout
-    self.minBytesPerSecond = minBytesPerSecond
-  }
+  /// The worker's defaults.
+  package static let defaults = WorkerLimits()
 
   /// Checks the size of the images, or of the chunk, in one message.
   /// - Throws: `limitExceeded` if it exceeds `maxMessageByteCount`.

@@ -32,14 +32,10 @@ struct Settings {
   var drainTimeout: Duration
   /// From when on an image thread that has not returned is stuck; `nil` for never.
   var stuckThreadLimit: Duration?
-  /// HTTP/2 flow-control window of a connection and of each of its streams.
-  var windowByteCount: Int
+  /// Limits on clients, which the worker completes with what they are charged and reported to.
+  var connectionLimits = ConnectionLimits()
   /// Memory for images, messages and connections: what the memory cache leaves.
   var workMemoryLimit: Int { memoryLimit - (cache?.memoryByteCount ?? 0) }
-  /// Bytes that a client may send on a stream before the worker has memory for the message.
-  var streamWindowByteCount: Int { min(windowByteCount, max(64 << 10, min(256 << 10, memoryLimit >> 12))) }
-  /// Largest HTTP/2 frame that a client may send.
-  var frameByteCount: Int
   /// Calls that a connection may have under way; its client holds back others.
   ///
   /// Limits memory: a message is received before its image can be admitted.
@@ -47,16 +43,6 @@ struct Settings {
   /// Connections in all, and of one address.
   var maxConnections: Int
   var maxConnectionsPerPeer: Int
-  /// The times that clients may take.
-  var times: TimeLimits
-  /// PING frames that a connection may bring in 30 seconds, and cancelled calls in 10, beyond those of a client that works.
-  var maxConnectionPings: Int
-  var maxConnectionResets: Int
-  var maxConnectionSettings: Int
-  /// Maximum size of a call's metadata.
-  var metadataByteCount: Int
-  /// Connections that wait for being accepted.
-  var listenBacklog: Int
   var logLevel: Logger.Level
   var logFormat: LogFormat
   /// The address of the metrics for Prometheus; without a port, they are not served.
@@ -133,12 +119,15 @@ struct Settings {
         ?? SystemMemory.current.defaultLimit >> 20) << 20
     limits = try Self.limits(&source, memoryLimit: memoryLimit)
     isolation = try IsolationSettings(&source)
+    connectionLimits.maxMessageByteCount = limits.maxMessageByteCount
     // Chosen by measurement: see Benchmarks/results/http2-windows.md.
-    windowByteCount =
+    connectionLimits.windowByteCount =
       try source.integer(
         "windowKib", in: 64...65_536, default: 1024, unit: "KiB",
         "Set the HTTP/2 flow-control window of a connection and of each of its streams.") << 10
-    frameByteCount =
+    connectionLimits.streamWindowByteCount =
+      min(connectionLimits.windowByteCount, max(64 << 10, min(256 << 10, memoryLimit >> 12)))
+    connectionLimits.maxFrameByteCount =
       try source.integer(
         "frameKib", in: 16...16_383, default: 256, unit: "KiB", "Limit the HTTP/2 frames that a client may send.")
       << 10
@@ -155,25 +144,26 @@ struct Settings {
         "maxConnectionsPerPeer", in: 1...1_000_000, default: "half of all", unit: "connections",
         "Limit the open connections of one address; further ones are closed at once.")
       ?? max(1, maxConnections / 2)
-    times = try TimeLimits(&source, limits)
-    maxConnectionPings = try source.integer(
+    connectionLimits.time = try TimeLimits(&source, limits)
+    connectionLimits.maxPings = try source.integer(
       "maxConnectionPings", in: 10...1_000_000, default: 200, unit: "frames",
       "Limit the PING frames that a client may send in 30 seconds beyond one per frame that it receives; more close "
         + "its connection.")
-    maxConnectionResets = try source.integer(
+    connectionLimits.maxResets = try source.integer(
       "maxConnectionResets", in: 10...1_000_000, default: 1000, unit: "calls",
       "Limit the calls that a client may cancel within 0.1 seconds of their start, in 10 seconds beyond one per call that "
         + "it lets finish; further calls are refused, and ten times as many close its connection.")
-    maxConnectionSettings = try source.integer(
+    connectionLimits.maxSettings = try source.integer(
       "maxConnectionSettings", in: 10...190, default: 150, unit: "frames",
       "Limit the SETTINGS frames that a client may send in 30 seconds; more close its connection.")
-    metadataByteCount =
+    connectionLimits.maxMetadataByteCount =
       try source.integer(
         "metadataKib", in: 4...64, default: 16, unit: "KiB",
         "Limit the metadata of a call; one with more is refused with RESOURCE_EXHAUSTED.") << 10
-    listenBacklog = try source.integer(
-      "listenBacklog", in: 1...65_535, default: 4096, unit: "connections",
-      "Limit the connections that wait to be accepted; the kernel may allow fewer.")
+    connectionLimits.backlog = Int32(
+      try source.integer(
+        "listenBacklog", in: 1...65_535, default: 4096, unit: "connections",
+        "Limit the connections that wait to be accepted; the kernel may allow fewer."))
     drainTimeout = .seconds(
       try source.integer(
         "drainTimeoutSeconds", in: 0...3600, default: 30, unit: "seconds",
@@ -234,33 +224,34 @@ struct Settings {
   private static func limits(
     _ source: inout SettingSource, memoryLimit: Int
   ) throws(SettingsError) -> WorkerLimits {
-    let defaults = WorkerLimits()
-    return WorkerLimits(
-      image: try imageLimits(&source, defaults.image, memoryLimit: memoryLimit),
-      maxMessageByteCount: try source.integer(
-        "maxMessageMib", in: 1...1023, default: defaults.maxMessageByteCount >> 20, unit: "MiB",
-        "Limit the image bytes in one request message.") << 20,
-      maxWaitingImages: try source.integer(
-        "maxWaitingImages", in: 0...1_000_000, default: defaults.maxWaitingImages, unit: "images",
-        "Limit the images that wait for a thread or memory; further ones are refused with RESOURCE_EXHAUSTED."),
-      maxQueueTime: try timeLimit(
-        &source, "maxQueueSeconds", default: 30,
-        "Refuse an image with RESOURCE_EXHAUSTED if the images before it will take longer than this; 0 for never."),
-      maxOpenUploads: try source.integer(
-        "maxOpenUploads", in: 1...100_000, default: defaults.maxOpenUploads, unit: "uploads",
-        "Limit the chunked uploads that are open on one BatchProcess stream; further ones are refused with "
-          + "RESOURCE_EXHAUSTED."),
-      maxImagesPerStream: try source.integer(
-        "maxImagesPerStream", in: 1...100_000, default: defaults.maxImagesPerStream, unit: "images",
-        "Limit the images sent whole on one BatchProcess stream that are processed at the same time; the stream is "
-          + "not read meanwhile."),
-      uploadTimeout: try timeLimit(
-        &source, "uploadTimeoutSeconds", default: 30,
-        "End an upload or message that falls this far behind --min-bytes-per-second, with DEADLINE_EXCEEDED; 0 for "
-          + "never."),
-      minBytesPerSecond: try source.integer(
-        "minBytesPerSecond", in: 0...1_000_000_000, default: defaults.minBytesPerSecond, unit: "bytes",
-        "Require this rate of uploads and of reading results; 0 for any progress."))
+    var limits = WorkerLimits.defaults
+    limits.image = try imageLimits(&source, limits.image, memoryLimit: memoryLimit)
+    limits.maxMessageByteCount =
+      try source.integer(
+        "maxMessageMib", in: 1...1023, default: limits.maxMessageByteCount >> 20, unit: "MiB",
+        "Limit the image bytes in one request message.") << 20
+    limits.maxWaitingImages = try source.integer(
+      "maxWaitingImages", in: 0...1_000_000, default: limits.maxWaitingImages, unit: "images",
+      "Limit the images that wait for a thread or memory; further ones are refused with RESOURCE_EXHAUSTED.")
+    limits.maxQueueTime = try timeLimit(
+      &source, "maxQueueSeconds", default: 30,
+      "Refuse an image with RESOURCE_EXHAUSTED if the images before it will take longer than this; 0 for never.")
+    limits.maxOpenUploads = try source.integer(
+      "maxOpenUploads", in: 1...100_000, default: limits.maxOpenUploads, unit: "uploads",
+      "Limit the chunked uploads that are open on one BatchProcess stream; further ones are refused with "
+        + "RESOURCE_EXHAUSTED.")
+    limits.maxImagesPerStream = try source.integer(
+      "maxImagesPerStream", in: 1...100_000, default: limits.maxImagesPerStream, unit: "images",
+      "Limit the images sent whole on one BatchProcess stream that are processed at the same time; the stream is "
+        + "not read meanwhile.")
+    limits.uploadTimeout = try timeLimit(
+      &source, "uploadTimeoutSeconds", default: 30,
+      "End an upload or message that falls this far behind --min-bytes-per-second, with DEADLINE_EXCEEDED; 0 for "
+        + "never.")
+    limits.minBytesPerSecond = try source.integer(
+      "minBytesPerSecond", in: 0...1_000_000_000, default: limits.minBytesPerSecond, unit: "bytes",
+      "Require this rate of uploads and of reading results; 0 for any progress.")
+    return limits
   }
 
   /// A time, of which 0 means none.

@@ -28,14 +28,14 @@ private let presets = """
 
 /// Runs `body` with a client of the models of a service in this process, and with one of its images.
 func withModels(
-  limits: WorkerLimits = WorkerLimits(), memoryLimit: Int = 256 << 20, tracer: any Tracer = NoOpTracer(),
+  limits: WorkerLimits = .defaults, memoryLimit: Int = 256 << 20, tracer: any Tracer = NoOpTracer(),
   metrics: any MetricsFactory = NOOPMetricsHandler.instance, helpers: HelperPool? = nil, isReady: Bool = true,
   _ body: (InferenceClient, Client, WorkerEnvironment) async throws -> Void
 ) async throws {
   let catalog = PresetCatalog().adding(try PresetFile(yaml: presets, name: "presets.yaml").presets)
   let environment = WorkerEnvironment(
-    limits: limits, presets: catalog, memoryLimit: memoryLimit, threadCount: 2, helpers: helpers, tracer: tracer,
-    metrics: metrics)
+    limits: limits, presets: catalog, memoryLimit: memoryLimit, threadCount: 2, helpers: helpers, metrics: metrics
+  ).with { $0.tracer = tracer }
   let transport = InProcessTransport()
   let service = InferenceService(environment: environment, version: "1.2.3") { isReady }
   try await withGRPCServer(

@@ -150,7 +150,7 @@ struct InferenceTests {
 
   @Test("refuse tensors above the limit of a message, and those that the memory has no room for")
   func limits() async throws {
-    var limits = WorkerLimits()
+    var limits = WorkerLimits.defaults
     limits.maxMessageByteCount = 100_000
     let rowByteCount = 32 * 24 * 3 * 4
     try await withModels(limits: limits) { models, _, environment in
@@ -257,9 +257,10 @@ struct InferenceTests {
       Preset(
         name: "detector", description: "", configuration: ProcessingConfiguration(maxWidth: 9, tensor: .init())),
     ])
-    let environment = WorkerEnvironment(
-      presets: catalog, threadCount: 1, callers: CallerAccounts(policies, metrics: NOOPMetricsHandler.instance),
-      callerName: { _ in "a" })
+    let environment = WorkerEnvironment(presets: catalog, threadCount: 1).with {
+      $0.callers = CallerAccounts(policies, metrics: NOOPMetricsHandler.instance)
+      $0.callerName = { _ in "a" }
+    }
     let service = InferenceService(environment: environment, version: "") { true }
     let transport = InProcessTransport()
     try await withGRPCServer(

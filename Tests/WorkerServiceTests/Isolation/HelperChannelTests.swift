@@ -193,7 +193,8 @@ struct HelperChannelTests {
   func unrecorded() async throws {
     for isTraced in [true, false] {
       let tracer = InMemoryTracer()
-      var environment = WorkerEnvironment(threadCount: 1, helpers: Isolated.faultyPool(), tracer: tracer)
+      var environment = WorkerEnvironment(threadCount: 1, helpers: Isolated.faultyPool())
+      environment.tracer = tracer
       environment.isTraced = { _ in isTraced }
       let sink = RecordingSink()
       try await ImageJob(

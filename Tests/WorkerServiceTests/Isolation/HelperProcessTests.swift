@@ -88,7 +88,7 @@ struct HelperProcessTests {
       (.spin, .resourceExhausted, "CODEC_STOPPED"),
     ])
   func faults(fault: HelperFault, code: RPCError.Code, reason: String) async throws {
-    var limits = WorkerLimits()
+    var limits = WorkerLimits.defaults
     limits.image.maxCPUTime = .seconds(1)
     try await withWorker(limits: limits, helpers: Isolated.faultyPool()) { client, environment in
       let expected = try await client.process(Fixture.bytes("photo.png"), preset: "favicon").bytes

@@ -29,7 +29,7 @@ struct HostileHelperTests {
   private static let patience = HelperPatience(idle: .seconds(3), cancelled: .seconds(1))
 
   private static func limits() -> WorkerLimits {
-    var limits = WorkerLimits()
+    var limits = WorkerLimits.defaults
     limits.image.maxCPUTime = .seconds(2)
     return limits
   }
