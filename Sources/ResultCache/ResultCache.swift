@@ -158,11 +158,6 @@ package struct CachedResult: Sendable {
   /// The bytes of the result, in the portions in which they are sent.
   package let chunks: [[UInt8]]
 
-  package init(metadata: [UInt8], chunks: [[UInt8]]) {
-    self.metadata = metadata
-    self.chunks = chunks
-  }
-
   /// The memory overhead of a block in bytes: its header, its array element, and rounding.
   static let blockOverhead = 64
 

@@ -1,8 +1,8 @@
 import Foundation
 import Testing
 import WorkerOperations
-import WorkerService
 
+@testable import WorkerService
 @testable import image_worker
 
 @Suite("File of identities")

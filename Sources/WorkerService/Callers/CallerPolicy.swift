@@ -5,23 +5,16 @@ package struct CallerPolicy: Sendable, Equatable {
   /// Names of the presets that the caller may use; `nil` for all.
   package var presets: Set<String>?
   /// Whether the caller may set fields of a configuration.
-  package var mayConfigure: Bool
+  package var mayConfigure = true
   /// The maximum number of images of the caller that are processed or wait at the same time; `nil` for no limit.
   package var maxImages: Int?
   /// The maximum use of resources over time.
-  package var quotas: [CallerQuota]
+  package var quotas: [CallerQuota] = []
+}
 
-  /// Creates a policy; without arguments except the name, everything is allowed.
-  package init(
-    name: String, presets: Set<String>? = nil, mayConfigure: Bool = true, maxImages: Int? = nil,
-    quotas: [CallerQuota] = []
-  ) {
-    self.name = name
-    self.presets = presets
-    self.mayConfigure = mayConfigure
-    self.maxImages = maxImages
-    self.quotas = quotas
-  }
+extension CallerPolicy {
+  /// Creates a policy that allows everything.
+  package init(name: String) { self.init(name: name, quotas: []) }
 }
 
 /// The maximum use of one resource in a period.

@@ -18,14 +18,6 @@ package struct MetricDescription: Sendable, Hashable {
   /// One sentence without its full stop.
   package var help: String
 
-  /// Creates a description.
-  package init(_ name: String, unit: String, kind: Kind, help: String) {
-    self.name = name
-    self.unit = unit
-    self.kind = kind
-    self.help = help
-  }
-
   /// The Prometheus name of the metric.
   ///
   /// Source: OpenTelemetry specification, "Prometheus and OpenMetrics Compatibility".
@@ -43,15 +35,15 @@ package struct MetricDescription: Sendable, Hashable {
 
 extension MetricDescription {
   static func counter(_ name: String, _ unit: String, _ help: String) -> Self {
-    Self(name, unit: unit, kind: .counter, help: help)
+    Self(name: name, unit: unit, kind: .counter, help: help)
   }
 
   static func gauge(_ name: String, _ unit: String, _ help: String) -> Self {
-    Self(name, unit: unit, kind: .gauge, help: help)
+    Self(name: name, unit: unit, kind: .gauge, help: help)
   }
 
   static func histogram(_ name: String, _ unit: String, _ bounds: [Double], _ help: String) -> Self {
-    Self(name, unit: unit, kind: .histogram(bounds: bounds), help: help)
+    Self(name: name, unit: unit, kind: .histogram(bounds: bounds), help: help)
   }
 }
 

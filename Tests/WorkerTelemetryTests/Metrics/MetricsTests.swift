@@ -8,10 +8,10 @@ import WorkerProtocol
 @Suite("Metrics")
 struct MetricsTests {
   private let catalog = [
-    MetricDescription("a.count", unit: "{thing}", kind: .counter, help: "Things \\ of\nuse"),
-    MetricDescription("b.time", unit: "s", kind: .histogram(bounds: [0.5, 1]), help: "How long"),
-    MetricDescription("c.size", unit: "By", kind: .gauge, help: "How large"),
-    MetricDescription("d.volume", unit: "By", kind: .histogram(bounds: [10]), help: "How much"),
+    MetricDescription(name: "a.count", unit: "{thing}", kind: .counter, help: "Things \\ of\nuse"),
+    MetricDescription(name: "b.time", unit: "s", kind: .histogram(bounds: [0.5, 1]), help: "How long"),
+    MetricDescription(name: "c.size", unit: "By", kind: .gauge, help: "How large"),
+    MetricDescription(name: "d.volume", unit: "By", kind: .histogram(bounds: [10]), help: "How much"),
   ]
 
   @Test("are exposed to Prometheus under its names, with help, types and cumulative buckets")
