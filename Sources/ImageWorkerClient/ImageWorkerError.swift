@@ -121,6 +121,12 @@ public struct ImageWorkerError: Error, Sendable, Hashable, CustomStringConvertib
       metadata: ["limit_name": maxResultBytes, "limit": "\(limit)", "value": "\(byteCount)"])
   }
 
+  /// A result has another size than its report states.
+  static func incomplete(byteCount: Int, of expected: UInt64) -> ImageWorkerError {
+    ImageWorkerError(
+      "\(byteCount) bytes of the result have arrived, of which its report counts \(expected)", code: .dataLoss)
+  }
+
   /// A timeout passed in the client.
   static func timedOut(after timeout: Duration) -> ImageWorkerError {
     ImageWorkerError("no result after \(timeout)", code: .deadlineExceeded)

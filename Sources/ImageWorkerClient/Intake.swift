@@ -3,7 +3,7 @@ internal import WorkerProtocol
 /// Decides which of the parts that arrive belong to the results of one image, so that these have an end.
 ///
 /// A worker can send parts forever. Those that are admitted are a header for each result, bytes up to the maximum, and an
-/// end.
+/// end, which comes after all bytes.
 struct Intake: Sendable {
   private struct Arrived: Sendable {
     var hasHeader = false
@@ -23,7 +23,7 @@ struct Intake: Sendable {
   }
 
   /// Whether the part is one of a result that has not ended.
-  /// - Throws: the error of a result that is too large.
+  /// - Throws: the error of a result that is too large or incomplete.
   mutating func admits(_ part: ResponsePart) throws(ImageWorkerError) -> Bool {
     // An error of the whole image.
     if case .error = part.content, part.key.renditionID.isEmpty { return true }
@@ -38,7 +38,13 @@ struct Intake: Sendable {
       if arrived.byteCount > maxByteCount {
         throw .tooLarge(byteCount: arrived.byteCount, limit: maxByteCount)
       }
-    case .part(.report), .error:
+    case .part(.report(let report)):
+      open[part.key] = nil
+      if report.outputBytes != arrived.byteCount {
+        throw .incomplete(byteCount: arrived.byteCount, of: report.outputBytes)
+      }
+      return true
+    case .error:
       open[part.key] = nil
       return true
     case nil: return false

@@ -11,7 +11,7 @@ import WorkerProtocol
 final class HostileWorker: Imageworker_V1_ImageWorkerService.ServiceProtocol {
   /// What it sends without end, after the header of a result.
   enum Attack: CaseIterable {
-    case bytes, singleBytes, largeMessages, emptyChunks, headers, resultsOfOthers, endsOfOthers, nothing
+    case bytes, singleBytes, largeMessages, emptyChunks, headers, resultsOfOthers, endsOfOthers, earlyEnds, nothing
   }
 
   static let good = Data("good".utf8)
@@ -58,6 +58,8 @@ final class HostileWorker: Imageworker_V1_ImageWorkerService.ServiceProtocol {
     case .headers: part.header = Self.info
     case .resultsOfOthers: (part.renditionID, part.chunk) = ("other", Data(count: 65536))
     case .endsOfOthers: (part.renditionID, part.report) = ("other", .with { $0.output = Self.info })
+    // Of bytes that it does not send.
+    case .earlyEnds: part.report = .with { ($0.output, $0.outputBytes) = (Self.info, 4) }
     case .nothing: return nil
     }
     return part

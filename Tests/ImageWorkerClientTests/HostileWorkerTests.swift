@@ -1,4 +1,5 @@
 import FoundationEssentials
+import GRPCCore
 import ImageWorkerClient
 import struct ImageWorkerClient.RetryPolicy
 import Testing
@@ -18,7 +19,7 @@ struct HostileWorkerTests {
     var policy = RetryPolicy.quick
     switch attack {
     // Their errors are not retried, but connections may break on a busy machine.
-    case .bytes, .singleBytes: policy.attempts = 100
+    case .bytes, .singleBytes, .earlyEnds: policy.attempts = 100
     case .largeMessages: policy.attempts = 2
     case .emptyChunks, .headers, .resultsOfOthers, .endsOfOthers, .nothing:
       (policy.attempts, policy.stallAfter) = (2, .seconds(1))
@@ -35,6 +36,7 @@ struct HostileWorkerTests {
       #expect(error?.limitName == "maxResultBytes" && error?.limit == Self.limit)
     // The transport refuses such a message.
     case .largeMessages: #expect(error != nil && error?.kind != .limitExceeded)
+    case .earlyEnds: #expect(error?.code == .dataLoss && error?.isRetryable == false)
     case .emptyChunks, .headers, .resultsOfOthers, .endsOfOthers, .nothing:
       #expect(error?.kind == .unavailable)
     }

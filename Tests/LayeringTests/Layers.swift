@@ -131,6 +131,8 @@ let wireModules: Set<String> = ["WorkerProtocol", "SwiftProtobuf", "GRPCProtobuf
 let boundedNumbers: [String: Set<String>] = [
   "ImageWorkerClient/ImageResult.swift": ["timings"],
   "ImageWorkerClient/ImageWorkerError+Status.swift": ["retryInfo"],
+  // Compared with the bytes that have arrived.
+  "ImageWorkerClient/Intake.swift": ["outputBytes"],
   "WorkerService/Wire/Wire+Cache.swift": [
     "estimatedBytes", "gainMapBytes", "inputBytes", "outputBytes", "peakMemoryBytes",
   ],
