@@ -144,6 +144,28 @@ struct LocalResultTests {
     #expect(try scratch.files(in: "out").map { try scratch.bytes("out/\($0)") } == all)
   }
 
+  @Test("a file that is no image by its name takes no name from an image")
+  func companions() throws {
+    for name in ["a.aae", "a.jpg", "a.xmp", "b.jpg", "b.png", "b.xmp", "c.aae", "c.xmp"] {
+      try scratch.add("in/\(name)")
+    }
+    let found = try images(["\(scratch.url.path)/in"])
+    #expect(found.map(\.name) == ["a.aae", "a", "a.xmp", "b.jpg", "b.png", "b.xmp", "c.aae", "c.xmp"])
+    #expect(found.allSatisfy { $0.problem == nil })
+  }
+
+  @Test("a file within max_bytes is passed through, as an image in one message is")
+  func maxBytes() async throws {
+    var large = ProcessingConfiguration(maxWidth: 400, preferredFormat: .png, allowUpscale: true)
+    large.png = PNGOptions(compressionLevel: 0)
+    let several = try TestSupport.process(Fixture.bytes("photo.png"), large).bytes
+    for (name, bytes) in [("small.jpg", Fixture.bytes("photo-420.jpg")), ("large.png", several)] {
+      let file = try scratch.add(name, bytes)
+      try await process(file, "--quality", "1", "--max-bytes", "\(bytes.count + 100)")
+      #expect(try scratch.bytes("out/\(name)").count == bytes.count, "\(name)")
+    }
+  }
+
   @Test("rendition names never collide with those of other images")
   func renditionNames() throws {
     for name in ["a.jpg", "a-b.jpg", "x/c.jpg", "y/c.jpg"] { try scratch.add("in/\(name)") }

@@ -119,8 +119,9 @@ enum BatchInputs {
 
   /// The images with names under which no two of them have a result in common, whatever the results' formats are.
   ///
-  /// Images whose results would have the same name, as those of a.jpg and a.png, keep their own extension in it. Where
-  /// even that is not enough, as for x/a.jpg and y/a.jpg, the first one gets the name and the others are not begun.
+  /// Images whose results would have the same name, as those of a.jpg and a.png, keep their own extension in it; next to
+  /// a.xmp, which may be no image, only a.xmp does. Where even that is not enough, as for x/a.jpg and y/a.jpg, the
+  /// first one gets the name and the others are not begun.
   static func settled(_ images: [BatchImage], suffixes: [String]) -> [BatchImage] {
     var images = images
     while true {
@@ -130,7 +131,10 @@ enum BatchInputs {
         images[$0].row?.output == nil && images[$0].name != images[$0].path.nameText
       }
       if renamed.isEmpty { break }
-      for index in renamed { images[index].name = images[index].path.nameText ?? images[index].name }
+      let unlikely = renamed.filter { images[$0].mayBeNoImage }
+      for index in unlikely.isEmpty ? renamed : unlikely {
+        images[index].name = images[index].path.nameText ?? images[index].name
+      }
     }
     for place in users(images, suffixes).values where place.count > 1 {
       for index in place.dropFirst() { images[index].problem = .nameTaken(by: images[place[0]].path) }

@@ -62,6 +62,13 @@ enum FileSystem {
     return fstat(file.rawValue, &status) == 0 ? kind(status) : .missing
   }
 
+  /// The size of an open regular file in bytes; `nil` for anything else.
+  static func byteCount(of file: FileDescriptor) -> UInt64? {
+    var status = stat()
+    guard fstat(file.rawValue, &status) == 0, kind(status) == .file else { return nil }
+    return UInt64(status.st_size)
+  }
+
   private static func kind(_ status: stat) -> Kind {
     switch status.st_mode & S_IFMT {
     case S_IFREG: .file

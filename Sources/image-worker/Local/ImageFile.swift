@@ -96,11 +96,12 @@ struct ImageFile: Sendable {
   private static func plan(
     _ request: Request, _ server: ImageServer, _ window: inout Window, inspects: Bool = false
   ) throws -> ImagePlan {
-    let planning = WorkRequest.Planning(
+    var planning = WorkRequest.Planning(
       results: request, lateOrientation: window.lateOrientation,
       countedFrames: inspects || request.countsFromEnd ? window.countFrames() : nil,
       reportsGainMap: inspects)
     while true {
+      planning.followingByteCount = window.followingByteCount
       _ = try serve(.readHeader(planning), server, &window) { _, _ in }
       if let plan = server.plan { return plan }
       try window.advance()
@@ -112,9 +113,11 @@ struct ImageFile: Sendable {
     _ read: @escaping (StandardInput, Int) throws -> [UInt8], _ body: (inout Window) throws -> Result
   ) throws -> Result {
     func run(
-      lateOrientation: Int? = nil, countFrames: @escaping () -> Int? = { nil }, _ read: @escaping () throws -> [UInt8]
+      byteCount: UInt64? = nil, lateOrientation: Int? = nil, countFrames: @escaping () -> Int? = { nil },
+      _ read: @escaping () throws -> [UInt8]
     ) throws -> Result {
-      var window = Window(lateOrientation: lateOrientation, countFrames: countFrames, read)
+      var window = Window(
+        byteCount: byteCount, lateOrientation: lateOrientation, countFrames: countFrames, read)
       try window.advance()
       return try body(&window)
     }
@@ -124,10 +127,10 @@ struct ImageFile: Sendable {
       func part(_ offset: Int, _ byteCount: Int) -> [UInt8] {
         (try? FileSystem.readPart(of: file, at: offset, byteCount: byteCount)) ?? []
       }
-      let late = ImageReader.lateOrientation(part)
-      return try run(lateOrientation: late, countFrames: { ImageReader.frameCount(part) }) {
-        try FileSystem.readPart(of: file, byteCount: Self.windowByteCount)
-      }
+      return try run(
+        byteCount: FileSystem.byteCount(of: file), lateOrientation: ImageReader.lateOrientation(part),
+        countFrames: { ImageReader.frameCount(part) }
+      ) { try FileSystem.readPart(of: file, byteCount: Self.windowByteCount) }
     }
   }
 
@@ -140,13 +143,20 @@ struct ImageFile: Sendable {
     var isLast = false
     var isConsumed: Bool { offset == bytes.count }
     private var next: [UInt8]?
+    /// The number of bytes that follow the window; `nil` if the size of the image is not known.
+    private(set) var followingByteCount: UInt64?
     /// The EXIF orientation behind the image data of a PNG; `nil` if there is none, or standard input is read.
     let lateOrientation: Int?
     /// Counts the frames of a GIF or WebP; returns `nil` for other formats, and if standard input is read.
     let countFrames: () -> Int?
 
+    /// - `byteCount`: the size of the image; `nil` if it is not known.
     /// - `read`: reads the next bytes; none at the end.
-    init(lateOrientation: Int?, countFrames: @escaping () -> Int?, _ read: @escaping () throws -> [UInt8]) {
+    init(
+      byteCount: UInt64?, lateOrientation: Int?, countFrames: @escaping () -> Int?,
+      _ read: @escaping () throws -> [UInt8]
+    ) {
+      followingByteCount = byteCount
       self.lateOrientation = lateOrientation
       self.countFrames = countFrames
       self.read = read
@@ -158,6 +168,7 @@ struct ImageFile: Sendable {
       offset = 0
       next = bytes.isEmpty ? [] : try read()
       isLast = next?.isEmpty ?? true
+      followingByteCount = isLast ? 0 : followingByteCount.map { $0 - min($0, UInt64(bytes.count)) }
     }
   }
 }
