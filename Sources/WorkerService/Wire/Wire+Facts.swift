@@ -24,7 +24,7 @@ extension Imageworker_V1_ImageFacts {
   }
 
   /// Whether the texts and numbers are those that an image can have.
-  var isPlausible: Bool {
+  package var isPlausible: Bool {
     thumbHash.count <= ImageFacts.maxThumbHashByteCount
       && max(blurHash.utf8.count, detailedBlurHash.utf8.count) <= ImageFacts.maxBlurHashByteCount
       && dominantColors.count <= ImageFacts.maxDominantColorCount

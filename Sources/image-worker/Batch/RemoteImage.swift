@@ -122,7 +122,7 @@ extension ResultLine {
     hiddenRegions = report.hiddenRegions.isEmpty ? nil : report.hiddenRegions.compactMap { PixelRect($0) }
     faces = report.faces.isEmpty ? nil : report.faces.compactMap { PixelRect($0) }
     gainMapBytes = report.gainMapBytes == 0 ? nil : min(report.gainMapBytes, UInt64(result.data.count))
-    facts = report.hasFacts ? FactsLine(ImageFacts(report.facts)) : nil
+    facts = report.hasFacts && report.facts.isPlausible ? FactsLine(ImageFacts(report.facts)) : nil
     peakMemoryBytes = report.peakMemoryBytes
     let times = result.stageTimes
     timings = Self.milliseconds([

@@ -58,6 +58,7 @@ struct RunSummaryTests {
     let time = Google_Protobuf_Duration(
       seconds: Int64(bitPattern: number), nanos: Int32(truncatingIfNeeded: number))
     (report.timings.decode, report.timings.queued, report.timings.total) = (time, time, time)
+    report.facts.dominantColors = [.with { $0.share = number == 0 ? .nan : .infinity }]
     let result = ImageResult(data: Data(count: 3), header: ImageWorkerClient.ImageInfo(), report: report)
     let image = BatchImage(path: "a.jpg", folder: "", name: "a", isFound: false)
     let line = ResultLine(image, result, inputByteCount: 5, output: "b.jpg")
