@@ -135,6 +135,32 @@ struct OverlayPlanTests {
     }
   }
 
+  @Test(
+    "are part of the working set together with what converts the image's colors and hides its regions",
+    .enabled(if: ImageFormat.avif.isDecodable))
+  func workingSetOfAll() throws {
+    let displayP3 = Fixture.bytes("display-p3.icc")
+    var other = displayP3
+    let entry = try #require(other.indices.dropLast(4).first { other[$0..<$0 + 4].elementsEqual("rXYZ".utf8) })
+    other[Int(other[entry + 6]) << 8 + Int(other[entry + 7]) + 8] ^= 0x20  // a red that no standard has
+    let auxiliary = AuxiliaryImages([AuxiliaryImage(name: "logo", bytes: Fixture.bytes("photo.avif"))])
+    let region = Region(area: Crop(x: 10, y: 10, width: 100, height: 60), effect: .blur)
+    for (profile, space) in [(displayP3, ColorSpacePolicy.srgb), (other, .keep)] {
+      for regions in [[], [region]] {
+        var configuration = ProcessingConfiguration(
+          maxWidth: 20, preferredFormat: .png, colorSpace: space, overlays: [Overlay(image: "logo", width: 10)])
+        configuration.regions = regions
+        let image = Container.jpeg(Fixture.bytes("photo-444.jpg"), adding: Container.profileSegments(profile))
+        var reader = ImageReader(limits: ImageLimits())
+        reader.auxiliary = auxiliary
+        _ = try reader.push(image.span.bytes, isLast: true)
+        let estimate = try reader.plan(configuration).workingSetByteCount
+        let peak = try process(image, configuration, auxiliary: auxiliary).report.peakMemoryByteCount
+        #expect(peak <= estimate && estimate <= 2 * peak, "\(space) \(regions.count): \(peak), expected \(estimate)")
+      }
+    }
+  }
+
   @Test("count as work, so that a request cannot ask for any number of them")
   func work() throws {
     let overlays = [Overlay](repeating: Overlay(image: "logo", tile: true), count: 8)

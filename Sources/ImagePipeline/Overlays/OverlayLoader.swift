@@ -119,7 +119,8 @@ extension ImageReader {
       try decoder.estimatedByteCount(scale: plan.decodeScale, toleratesTruncation: false, toleratesDamage: false)
     }
     let stages = OverlayRows(plan).estimatedByteCount(plan.expectedLayout(header))
-    return decoding + UInt64(stages) + UInt64(Plan.blockOverhead)
+    let conversion = drawing.profile.isEmpty ? 0 : ColorConversion.estimatedByteCountFromSRGB
+    return decoding + UInt64(stages + conversion + Plan.blockOverhead)
   }
 }
 

@@ -110,7 +110,7 @@ extension ImageReader {
             draft, of: header, frames: selectedFrames, decodeScale: scale, decodeByteCount: decodeByteCount,
             attachments: attachments, spill: limits.spill)
           if plan.hasOverlays {
-            plan.setOverlays(try plannedOverlays(plan, draft), decodeByteCount: decodeByteCount)
+            plan.setOverlays(try plannedOverlays(plan, draft), header, decodeByteCount: decodeByteCount)
           }
           return plan
         }

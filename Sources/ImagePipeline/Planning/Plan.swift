@@ -179,12 +179,15 @@ package struct Plan: Sendable, Hashable {
 
   /// Adds the overlays, and the memory that they need.
   ///
-  /// They are decoded one after the other, after the image's decoder was created and before anything else.
-  mutating func setOverlays(_ overlays: [PlannedOverlay], decodeByteCount: UInt64) {
+  /// They are decoded one after the other, after what the image is decoded with, its colors are converted with and its
+  /// regions are hidden with was allocated, and before anything else.
+  mutating func setOverlays(_ overlays: [PlannedOverlay], _ header: ImageHeader, decodeByteCount: UInt64) {
     self.overlays = overlays
+    let maskByteCount = RegionMask.byteCount(hidden, layout: expectedLayout(header))
+    let begun = decodeByteCount + UInt64(conversionByteCount + maskByteCount)
     let decoding = overlays.map(\.decodeByteCount).max() ?? 0
     workingSetByteCount =
-      max(workingSetByteCount, decodeByteCount + decoding) + overlays.reduce(0) { $0 + UInt64($1.byteCount) }
+      max(workingSetByteCount, begun + decoding) + overlays.reduce(0) { $0 + UInt64($1.byteCount) }
   }
 
   /// Checks that every stage can be created for these sizes.
