@@ -79,6 +79,17 @@ def test_messages_without_bytes_take_little_more_than_their_prefixes(encoding):
     assert worker.stop() == 0
 
 
+@pytest.mark.parametrize("compression", [grpc.Compression.NoCompression, grpc.Compression.Gzip], ids=["plain", "gzip"])
+def test_each_message_of_a_burst_is_answered(compression):
+    """Few of them are cut from the bytes ahead, and a turn of the event loop passes on a limited number."""
+    worker = Worker()
+    client = Client(worker, grpc.insecure_channel(worker.address, compression=compression))
+    for count in (1, 16, 17, 256, 257, 272, 5000):
+        parts = (client.chunk(f"no item {number}", b"x") for number in range(count))
+        assert len(list(client.batch(parts, timeout=60))) == count
+    assert worker.stop() == 0
+
+
 def test_ids_of_refused_items_take_little_memory():
     """A stream remembers some thousand ids, so that it can ignore late parts."""
     worker = Worker("--memory-limit-mib", str(LIMIT_MIB))

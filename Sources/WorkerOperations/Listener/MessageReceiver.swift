@@ -292,6 +292,7 @@ final class MessageReceiver: ChannelDuplexHandler {
     if clientEnd == .read, waitingID == nil, !isResting, !isOver { forward(ByteBuffer(), isLast: true, context) }
   }
 
+  /// Returns the next message if it is complete, and cuts further ones from the received bytes before.
   private func nextMessage(_ context: ChannelHandlerContext) -> ByteBuffer? {
     do throws(RequestRefusal) { if ready.isEmpty { try read(context) } } catch {
       refuse(error)
