@@ -250,7 +250,8 @@ let targets: [Target] = [
   // The C library, by one name on all systems.
   .target(name: "LibC", swiftSettings: strictSwift),
   // The Swift face of the pixel kernels: resizers, converters, filters and orientation over rows.
-  .target(name: "ImageKernels", dependencies: ["ImageCodecs", "CPixels", "CText"], swiftSettings: strictSwift),
+  .target(
+    name: "ImageKernels", dependencies: ["Fields", "ImageCodecs", "CPixels", "CText"], swiftSettings: strictSwift),
   // Sniffing, headers, and owners of the C decoders and encoders.
   .target(name: "ImageCodecs", dependencies: ["Fields", "CCodecs", "CInstructions"], swiftSettings: strictSwift),
   // Rows of fields: how a record is read, written, merged, checked and set by options; depends on nothing.

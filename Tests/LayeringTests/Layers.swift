@@ -97,7 +97,7 @@ extension Layer {
       foreign: ["ServiceContextModule", "Synchronization", "Tracing"],
       maxPointerLineCount: 0),
     Layer(name: "WorkerIsolation", modules: ["LibC", "CSandbox"], foreign: ["Synchronization"]),
-    Layer(name: "ImageKernels", modules: ["ImageCodecs", "CPixels", "CText"], foreign: ["Synchronization"]),
+    Layer(name: "ImageKernels", modules: ["Fields", "ImageCodecs", "CPixels", "CText"], foreign: ["Synchronization"]),
     Layer(name: "ImageCodecs", modules: ["Fields", "CCodecs", "CInstructions"], foreign: ["Synchronization"]),
     Layer(name: "Fields", modules: [], foreign: [], maxPointerLineCount: 0),
     Layer(name: "WorkThreads", modules: ["LibC"], foreign: ["Synchronization"]),

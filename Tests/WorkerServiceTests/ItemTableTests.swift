@@ -114,6 +114,17 @@ struct ItemTableTests {
     #expect(!table.claimEnd(of: upload))
   }
 
+  @Test("distinguishes ids and keys that only look the same")
+  func ids() async {
+    let (one, other) = (item("é", key: "é"), item("e\u{301}", key: "e\u{301}"))
+    await table.begin(one)
+    #expect(standing("e\u{301}") == "unknown")
+    await table.begin(other)
+    #expect(table.isActive(one) && table.isActive(other) && !one.cancellation.isCancelled)
+    table.remove(one)
+    #expect(standing("é") == "ended" && standing("e\u{301}") == "uploading e\u{301}")
+  }
+
   @Test("counts open uploads, except the one to be replaced")
   func openUploads() async {
     await table.begin(item("a", key: "k"))

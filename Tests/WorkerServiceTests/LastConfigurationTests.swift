@@ -26,6 +26,25 @@ struct LastConfigurationTests {
     #expect(try last.value(base, Imageworker_V1_ProcessingConfiguration()) == base)
   }
 
+  @Test("is not that of a request whose texts only look the same")
+  func texts() throws {
+    for title in ["é", "e\u{301}", "é"] {
+      let requests: [Imageworker_V1_ProcessingConfiguration] = [
+        .with { $0.metadataTitle = title },
+        .with { $0.overlays = [.with { $0.text = .with { $0.text = title } }] },
+      ]
+      for request in requests {
+        let value = try last.value(base, request)
+        let found = try #require(value.metadataTitle ?? value.overlays?.first?.text?.text)
+        #expect(Array(found.utf8) == Array(title.utf8))
+      }
+      var preset = base
+      preset.metadataCopyright = title
+      let copyright = try #require(try last.value(preset, .with { $0.maxHeight = 10 }).metadataCopyright)
+      #expect(Array(copyright.utf8) == Array(title.utf8))
+    }
+  }
+
   @Test("is not that of a request that was refused")
   func refusal() throws {
     let known = try last.value(base, overrides(height: 10))

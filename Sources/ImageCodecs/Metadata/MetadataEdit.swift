@@ -1,3 +1,5 @@
+package import Fields
+
 /// The metadata that a result keeps of its image, and that is written to it.
 package struct MetadataEdit: Sendable, Hashable {
   /// Whether EXIF is kept.
@@ -85,11 +87,11 @@ package struct ImageMetadata: Sendable, Hashable {
 /// The texts that a result describes itself with.
 package struct MetadataTexts: Sendable, Hashable {
   /// The title.
-  package var title: String?
+  @Exact package var title: String?
   /// The copyright notice.
-  package var copyright: String?
+  @Exact package var copyright: String?
   /// The description.
-  package var description: String?
+  @Exact package var description: String?
 
   /// Whether there is none.
   package var isEmpty: Bool { title == nil && copyright == nil && description == nil }

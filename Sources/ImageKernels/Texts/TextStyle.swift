@@ -1,4 +1,5 @@
 internal import CText
+package import Fields
 
 /// How a text is drawn.
 ///
@@ -41,9 +42,9 @@ package struct TextStyle: Sendable, Hashable {
   }
 
   /// The text; has no control characters other than line feeds.
-  package var text: String
+  @Exact package var text: String
   /// Families and style in Pango's notation, as in `DejaVu Sans Bold`.
-  package var font: String
+  @Exact package var font: String
   /// The size of the font's em square, above 0.
   package var size: Double
   /// The width above which lines are wrapped.

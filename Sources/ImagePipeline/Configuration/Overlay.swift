@@ -6,7 +6,7 @@ extension OverlayBlend: FieldChoice {}
 /// An auxiliary image or a text that is drawn on the result.
 package struct Overlay: Sendable, Hashable {
   /// The name of an auxiliary image of the request, or of a file in the operator's directory; empty with a text.
-  package var image: String
+  @Exact package var image: String
   /// The factor of the image's alpha, 0 to 1.
   ///
   /// Default: 1.

@@ -1,3 +1,4 @@
+package import Fields
 package import ImageCodecs
 package import ImageKernels
 
@@ -157,15 +158,15 @@ package struct ProcessingConfiguration: Sendable, Hashable {
   /// The title of the result.
   ///
   /// Default: that of the metadata that is kept.
-  package var metadataTitle: String?
+  @Exact package var metadataTitle: String?
   /// The copyright notice of the result.
   ///
   /// Default: that of the metadata that is kept.
-  package var metadataCopyright: String?
+  @Exact package var metadataCopyright: String?
   /// The description of the result.
   ///
   /// Default: that of the metadata that is kept.
-  package var metadataDescription: String?
+  @Exact package var metadataDescription: String?
   /// The formats among which `auto` chooses.
   ///
   /// Default: JPEG, PNG and WebP.

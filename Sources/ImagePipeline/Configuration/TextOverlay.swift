@@ -6,11 +6,11 @@ extension TextStyle.Alignment: FieldChoice {}
 /// A text that is drawn on the result.
 package struct TextOverlay: Sendable, Hashable {
   /// The text.
-  package var text: String
+  @Exact package var text: String
   /// Families and style, as in `DejaVu Sans Bold`.
   ///
   /// Default: `Sans`.
-  package var font: String?
+  @Exact package var font: String?
   /// The size of the font's em square in pixels of the result.
   ///
   /// Default: that of `relativeSize`.

@@ -1,4 +1,5 @@
 internal import Admission
+internal import Fields
 internal import ImagePipeline
 internal import Synchronization
 internal import WorkThreads
@@ -32,10 +33,10 @@ final class ItemTable: Sendable {
 
   private struct State {
     /// Items in progress, by id.
-    var entries: [String: Entry] = [:]
+    var entries: [Exact<String>: Entry] = [:]
     var ended = RecentIDs(maxCount: ItemTable.rememberedCount)
     /// The newest item of each `preview_key`, until that item has ended.
-    var newest: [String: BatchItem] = [:]
+    var newest: [Exact<String>: BatchItem] = [:]
     /// The next item, if it waits for room.
     var next: (item: BatchItem, waiter: Waiter<Void>)?
   }
@@ -85,8 +86,8 @@ final class ItemTable: Sendable {
   /// - `key`: an open item with this key would be replaced and is not counted.
   func hasRoomForUpload(replacing key: String) -> Bool {
     state.withLock { state in
-      let replaced = state.newest[key]?.id
-      return state.entries.values.count { $0.state.isOpen && $0.item.id != replaced } < maxOpenUploads
+      let replaced = state.newest[key]
+      return state.entries.values.count { $0.state.isOpen && $0.item !== replaced } < maxOpenUploads
     }
   }
 
@@ -115,7 +116,7 @@ final class ItemTable: Sendable {
   private func replaceNewest(with item: BatchItem) -> BatchItem? {
     guard !item.key.isEmpty else { return nil }
     return state.withLock { state in
-      let replaced = state.newest.updateValue(item, forKey: item.key)
+      let replaced = state.newest.updateValue(item, forKey: Exact(wrappedValue: item.key))
       if let replaced { state.entries[replaced.id]?.state.replace(by: item.id) }
       return replaced
     }
@@ -208,7 +209,7 @@ final class ItemTable: Sendable {
   /// Removes an item that has ended and is no longer processed.
   func remove(_ item: BatchItem) {
     let (waiter, entry) = state.withLock { state -> (Waiter<Void>?, Entry?) in
-      let entry = state.entries.removeValue(forKey: item.id)
+      let entry = state.entries.removeValue(forKey: Exact(wrappedValue: item.id))
       state.ended.insert(item.id)
       if state.newest[item.key] === item { state.newest[item.key] = nil }
       guard let next = state.next, begin(next.item, in: &state) else { return (nil, entry) }
@@ -233,12 +234,14 @@ struct RecentIDs {
   /// Creates an empty set of at most `maxCount` ids, of which the oldest are forgotten.
   init(maxCount: Int) { self.maxCount = maxCount }
 
-  func contains(_ id: String) -> Bool { hashes.contains(id.hashValue) }
+  func contains(_ id: String) -> Bool { hashes.contains(Self.hash(id)) }
 
   mutating func insert(_ id: String) {
     guard !contains(id) else { return }
-    guard hashes.count == maxCount else { return hashes.append(id.hashValue) }
-    hashes[oldest] = id.hashValue
+    guard hashes.count == maxCount else { return hashes.append(Self.hash(id)) }
+    hashes[oldest] = Self.hash(id)
     oldest = (oldest + 1) % maxCount
   }
+
+  private static func hash(_ id: String) -> Int { Exact(wrappedValue: id).hashValue }
 }

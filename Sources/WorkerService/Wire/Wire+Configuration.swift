@@ -52,7 +52,8 @@ extension Imageworker_V1_Preset {
 final class LastConfiguration: Sendable {
   private struct Known {
     let base: ProcessingConfiguration
-    let overrides: Imageworker_V1_ProcessingConfiguration
+    /// As bytes, since messages are equal whose texts people read in the same way.
+    let overrides: [UInt8]
     let value: ProcessingConfiguration
   }
 
@@ -63,10 +64,12 @@ final class LastConfiguration: Sendable {
   func value(
     _ base: ProcessingConfiguration, _ overrides: Imageworker_V1_ProcessingConfiguration
   ) throws(PipelineError) -> ProcessingConfiguration {
-    if let known = known.withLock({ $0 }), known.overrides == overrides, known.base == base { return known.value }
+    let bytes: [UInt8]? = try? overrides.serializedBytes()
+    if let known = known.withLock({ $0 }), known.overrides == bytes, known.base == base { return known.value }
     var value = base
     try value.override(with: overrides)
-    let found = Known(base: base, overrides: overrides, value: value)
+    guard let bytes else { return value }
+    let found = Known(base: base, overrides: bytes, value: value)
     known.withLock { $0 = found }
     return value
   }
