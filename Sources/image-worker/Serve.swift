@@ -111,7 +111,19 @@ struct Serve: AsyncParsableCommand {
         at: .tcp(host: address.host, port: address.port),
         options: ListenError.Options(host: "--playground-host", port: "--playground-port"))
     }
-    var reloaders: [(any Service)?] = []
+    let idle = IdleMemoryService(
+      drain: environment.drain, connections: worker.connections, memory: environment.memory,
+      helpers: environment.helpers)
+    let zygote = environment.helpers.map { ZygoteService(helpers: $0, logger: logger) }
+    let reloaders = await reloaders(settings, worker, logger)
+    let services: [(any Service)?] = [telemetry, endpoint] + reloaders.map { $0 } + [page, idle, zygote]
+    return services.compactMap { $0.map { .init(service: $0) } }
+  }
+
+  /// The services that read files again.
+  private static func reloaders(_ settings: Settings, _ worker: Worker, _ logger: Logger) async -> [Reloader] {
+    let (environment, security) = (worker.environment, worker.security)
+    var reloaders: [Reloader] = []
     if let source = settings.presets {
       reloaders.append(await Reloader { source.reload(environment.presetStore, logger) })
     }
@@ -119,15 +131,13 @@ struct Serve: AsyncParsableCommand {
       reloaders.append(await Reloader { source.reload(environment.overlays, logger) })
     }
     if settings.security.isProtected {
-      let security = worker.security
       reloaders.append(await Reloader(every: settings.security.reloadInterval) { security.reload() })
     }
-    let idle = IdleMemoryService(
-      drain: environment.drain, connections: worker.connections, memory: environment.memory,
-      helpers: environment.helpers)
-    let zygote = environment.helpers.map { ZygoteService(helpers: $0, logger: logger) }
-    let services: [(any Service)?] = [telemetry, endpoint] + reloaders + [page, idle, zygote]
-    return services.compactMap { $0.map { .init(service: $0) } }
+    if reloaders.isEmpty {
+      // Without a handler the signal would end the worker and its calls.
+      reloaders.append(await Reloader { logger.info("SIGHUP is ignored, as this worker has no files to read again") })
+    }
+    return reloaders
   }
 
   private static func logger(_ settings: Settings, label: String, export: LogExport?) -> Logger {

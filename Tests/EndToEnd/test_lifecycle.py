@@ -154,6 +154,15 @@ def test_sigterm_lets_work_in_flight_finish_and_exits_with_0(large_photo):
     assert worker.process.wait(timeout=60) == 0, "".join(worker.log)
 
 
+def test_a_reload_without_files_changes_nothing():
+    worker = Worker()
+    client = Client(worker)
+    worker.process.send_signal(signal.SIGHUP)
+    assert wait_until(lambda: any("SIGHUP is ignored" in line for line in worker.log))
+    assert next(client.process(fixture_bytes("photo-420.jpg"), "favicon")).header.width
+    assert worker.stop() == 0, "".join(worker.log)
+
+
 def test_a_drain_that_takes_too_long_is_cut_short(large_photo):
     worker = Worker("--drain-timeout-seconds", "1")
     client = Client(worker)
