@@ -124,6 +124,8 @@ struct MetadataEditTests {
     edit.texts = MetadataTexts(title: "Neu <&>", copyright: "© 2026")
     let titled = edit.edited(source).xmp
     #expect(Self.holds(titled, "Neu &lt;&amp;&gt;") && Self.holds(titled, "© 2026") && !Self.holds(titled, ">Old<"))
+    edit.texts = MetadataTexts(title: "<\u{338}&\u{301}>\u{200D}")
+    #expect(Self.holds(edit.edited(source).xmp, ">&lt;\u{338}&amp;\u{301}&gt;\u{200D}<"))
     (edit.keepsLocation, edit.keepsSerialNumbers) = (true, true)
     let whole = edit.edited(source).xmp
     for text in ["GPSLatitude='48,8N'", "<exif:GPSAltitude/>", "SN-12345"] {
