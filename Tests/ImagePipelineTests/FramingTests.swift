@@ -26,6 +26,19 @@ struct FramingTests {
     }
   }
 
+  @Test("what fill only cuts off leaves whole pixels", arguments: [nil, Point(x: 0.502, y: 0.3)])
+  func cuts(focus: Point?) throws {
+    for (width, height) in [(101, 60), (103, 60), (100, 61), (100, 99)] {
+      let window = try Framing(
+        shown: PixelSize(width: width, height: height),
+        configuration: ProcessingConfiguration(
+          maxWidth: 100, maxHeight: 60, resizeMode: .fill, gravity: .center, focusPoint: focus)
+      ).window
+      #expect(window.width == 100 && window.height == 60)
+      #expect(window.x == window.x.rounded() && window.y == window.y.rounded())
+    }
+  }
+
   @Test("the focus point is in the center of fill's part, as far as the image permits")
   func focus() throws {
     func window(_ x: Double) throws -> Window {

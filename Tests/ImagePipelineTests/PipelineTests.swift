@@ -78,6 +78,22 @@ struct PipelineTests {
     }
   }
 
+  @Test("a result of one pixel has the mean color, also where chroma has half of the resolution")
+  func onePixel() throws {
+    let size = 64
+    let halves = (0..<size * size).flatMap { $0 % size < size / 2 ? [220, 30, 30] : [30, 30, 220] as [UInt8] }
+    let photo = try process(
+      Array("P6 \(size) \(size) 255\n".utf8) + halves,
+      ProcessingConfiguration(compressionQuality: 0.8, preferredFormat: .jpeg))
+    for quality in [0.8, 1] {
+      let configuration = ProcessingConfiguration(
+        maxWidth: 1, maxHeight: 1, compressionQuality: quality, preferredFormat: .jpeg)
+      let pixel = try Pixels.decode(try process(photo.bytes, configuration).bytes).planes.map { Int($0[0]) }
+      // Luma and chroma of half red, half blue.
+      #expect(zip(pixel, [70, 159, 167]).allSatisfy { abs($0 - $1) < 6 }, "\(pixel)")
+    }
+  }
+
   @Test("keeps the input's format by default, or the nearest that can be encoded")
   func originalFormat() throws {
     let table = [

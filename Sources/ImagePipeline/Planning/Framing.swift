@@ -192,8 +192,9 @@ package struct Framing: Sendable, Hashable {
     let width = across >= down ? crop.width : Double(target.width) / down
     let height = down >= across ? crop.height : Double(target.height) / across
     func start(_ first: Double, _ free: Double, _ share: Double, _ center: Double?, _ length: Double) -> Double {
-      guard let center else { return first + free * share }
-      return min(max(center - length / 2, first), first + free)
+      let start = center.map { min(max($0 - length / 2, first), first + free) } ?? first + free * share
+      // What is only cut off leaves the other pixels as they are.
+      return max(across, down) == 1 ? max(first, start.rounded(.down)) : start
     }
     return Window(
       x: start(crop.x, crop.width - width, gravity.x, focus.map { $0.x * Double(shown.width) }, width),

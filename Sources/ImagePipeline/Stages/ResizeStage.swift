@@ -198,7 +198,10 @@ private struct Resizing {
   private static func axes(_ plan: Plan, _ plane: PlaneLayout, _ window: PlaneWindow, isChroma: Bool) -> Axes {
     let target = plan.storedOutputSize
     // Chroma is resampled directly to the size at which it is encoded.
-    let scale = isChroma && plan.encoder.pixelFormat == .ycc8 ? plan.storedChromaScale : (horizontal: 1, vertical: 1)
+    var scale = isChroma && plan.encoder.pixelFormat == .ycc8 ? plan.storedChromaScale : (horizontal: 1, vertical: 1)
+    // The only sample of a side of one pixel lies in the middle of that pixel, not at its end.
+    if target.width == 1 { scale.horizontal = 1 }
+    if target.height == 1 { scale.vertical = 1 }
     let enlargement = AxisGeometry.Enlargement(isChroma: isChroma, width: plane.width)
     var horizontal = AxisGeometry(
       sourceCount: window.columnCount, sourceScale: plane.horizontalScale, sourceLength: plan.storedWindow.width,
