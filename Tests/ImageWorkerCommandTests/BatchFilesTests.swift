@@ -47,6 +47,23 @@ struct BatchFilesTests {
     #expect(try scratch.bytes("victim") == [1, 2, 3])
   }
 
+  @Test("images whose names only look the same have records of their own")
+  func similarNames() throws {
+    try scratch.add("out/x")
+    let photos = try ["é", "e\u{301}"].map { name in
+      BatchImage(path: FilePath(try scratch.add("\(name).jpg", [1])), folder: "", name: name, isFound: false)
+    }
+    for photo in photos {
+      #expect(try open().record(of: photo, request: "r") == nil)
+      let version = try #require(FileSystem.version(of: photo.path))
+      try open().add(photo, version, request: "r", .done, outputs: [])
+    }
+    for photo in photos {
+      let place = try #require(try open().record(of: photo, request: "r")?.place)
+      #expect(Array(place.utf8) == Array(photo.name.utf8))
+    }
+  }
+
   @Test("a line of the journal without end is passed over, and the lines around it are read")
   func longLine() throws {
     try scratch.add("out/.image-worker/x")

@@ -219,6 +219,20 @@ struct LocalResultTests {
     #expect(try images([folder.path.string] + again).count == 4)
   }
 
+  @Test("rows of one image are one image only if they request the same")
+  func rows() throws {
+    let path = FilePath(try scratch.add("a.jpg"))
+    let inputs = [40, 50, 40].map { width in
+      let configuration = ProcessingConfiguration(maxWidth: width)
+      return BatchInput(
+        path: path,
+        requested: RequestedResults(results: [RequestedResult(id: "", configuration: configuration)]))
+    }
+    let found = try BatchInputs.images(in: inputs, output: FilePath(out), suffixes: [""]).images
+    #expect(found.map(\.requested?.results.first?.configuration.maxWidth) == [40, 50])
+    #expect(found.map { $0.problem != nil } == [false, true])
+  }
+
   @Test("a file of presets changes what is sent to workers only for the presets that it defines")
   func remotePresets() throws {
     let file = try scratch.add("presets.yaml", Array("presets: {square: {max_width: 40}, upload: {max_width: 9}}".utf8))

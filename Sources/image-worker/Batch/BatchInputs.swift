@@ -94,11 +94,12 @@ enum BatchInputs {
     in inputs: [BatchInput], output: FilePath, suffixes: [String]
   ) throws -> (images: [BatchImage], skippedLinkCount: Int) {
     var images: [BatchImage] = []
-    var seen: Set<FilePath> = []
+    // Rows of a manifest may ask for several results of an image.
+    var seen: [FilePath: Set<String>] = [:]
     var walk = FolderWalk(passingOver: FileSystem.canonical(output))
     func add(_ path: FilePath, _ input: BatchInput, folder: FilePath, isFound: Bool, _ kind: FileSystem.Kind) {
-      // An image may have several rows, each with its own output.
-      if input.output == nil, !seen.insert(FileSystem.canonicalPlace(path)).inserted { return }
+      let request = input.requested?.fingerprint ?? ""
+      if input.output == nil, !seen[FileSystem.canonicalPlace(path), default: []].insert(request).inserted { return }
       images.append(
         BatchImage(
           path: path, folder: input.output?.removingLastComponent() ?? folder,

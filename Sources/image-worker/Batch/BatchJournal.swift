@@ -47,7 +47,8 @@ final class BatchJournal: Sendable {
   }
 
   private struct State {
-    var records: [String: Record] = [:]
+    /// By their places, as paths, which are equal if their bytes are.
+    var records: [FilePath: Record] = [:]
     var lastSync = ContinuousClock.now
   }
 
@@ -106,8 +107,8 @@ final class BatchJournal: Sendable {
 
   /// The record of an image that needs nothing more: its file and the request are the same, and the results are there.
   func record(of image: BatchImage, request: String) -> Record? {
-    guard let record = state.withLock({ $0.records[image.place.text] }), record.request == request,
-      record.input == FileSystem.canonical(image.path).text, let input = FileSystem.version(of: image.path),
+    guard let record = state.withLock({ $0.records[image.place] }), record.request == request,
+      FilePath(text: record.input) == FileSystem.canonical(image.path), let input = FileSystem.version(of: image.path),
       input.byteCount == record.bytes, input.modified == record.modified
     else { return nil }
     let isThere = record.outputs.allSatisfy { output in
@@ -146,7 +147,7 @@ final class BatchJournal: Sendable {
     decoder.keyDecodingStrategy = .convertFromSnakeCase
     let isAtEnd = try FileSystem.readLines(of: file, maxByteCount: Self.maxLineByteCount) { line in
       guard let record = try? decoder.decode(Record.self, from: Data(line)) else { return }
-      state.withLock { $0.records[record.place] = record }
+      state.withLock { $0.records[FilePath(text: record.place)] = record }
     }
     // The next line begins on its own.
     if !isAtEnd { _ = try file.writeAll("\n".utf8) }
