@@ -110,6 +110,22 @@ struct BatchFilesTests {
     #expect(own.hasPrefix(".image-worker.\(getpid())."))
   }
 
+  @Test("what a killed process left is removed, but no file that another process or container is writing")
+  func leftovers() throws {
+    let names = ["1.a", "\(getpid()).b", "\(Int32.max).c"].map { "out/.image-worker.\($0).part" }
+    for name in names + ["out/image.part"] { _ = try scratch.add(name) }
+    // A process of another container may have any number.
+    let writing = try FileDescriptor.open(FilePath(scratch.path(names[2])), .writeOnly)
+    #expect(flock(writing.rawValue, LOCK_EX) == 0)
+    let file = try PartialFile(out.appending("a.jpg"))
+    PartialFile.removeLeftovers(in: out)
+    #expect(try scratch.files(in: "out").count == 3)
+    try writing.close()
+    try file.complete(isDurable: false)
+    PartialFile.removeLeftovers(in: out)
+    #expect(try scratch.files(in: "out") == ["a.jpg", "image.part"])
+  }
+
   @Test("a partial file is none that somebody has put there, nor behind a link")
   func plantedPartialFile() throws {
     try scratch.add("out/x")

@@ -16,23 +16,36 @@ final class PartialFile: Sendable {
     // A name of its own, as the file's may be as long as names can be.
     temporary = path.removingLastComponent().appending(
       ".image-worker.\(getpid()).\(String(number, radix: 16)).part")
-    do {
-      file = try FileDescriptor.open(
-        temporary, .writeOnly, options: [.create, .exclusiveCreate, .noFollow, .closeOnExec],
-        permissions: [.ownerReadWrite, .groupRead, .otherRead])
-    } catch { throw FileError(nil, path.text, "cannot be written", "\(error)") }
+    do { file = try Self.created(temporary) } catch {
+      throw FileError(nil, path.text, "cannot be written", "\(error)")
+    }
   }
 
-  /// Removes the files of processes that were killed before theirs were complete.
+  /// Creates a file that is locked for as long as it is open.
+  private static func created(_ path: FilePath) throws -> FileDescriptor {
+    while true {
+      let file = try FileDescriptor.open(
+        path, .writeOnly, options: [.create, .exclusiveCreate, .noFollow, .closeOnExec],
+        permissions: [.ownerReadWrite, .groupRead, .otherRead])
+      // Another process may have taken the file for a leftover before it was locked.
+      var status = stat()
+      if flock(file.rawValue, LOCK_EX) != 0 || fstat(file.rawValue, &status) != 0 || status.st_nlink > 0 { return file }
+      try file.close()
+    }
+  }
+
+  /// Removes the files of processes that were killed before theirs were complete: those that nobody has locked.
   ///
-  /// Call it before this process writes to the directory.
+  /// Processes of other containers, and of other machines, may write to the same directory.
   static func removeLeftovers(in directory: FilePath) {
-    for name in (try? FileSystem.names(in: directory)) ?? [] {
-      let parts = name.split(separator: ".")
-      guard name.hasPrefix(".image-worker."), parts.count == 4, parts[3] == "part", let process = pid_t(parts[1])
+    for name in (try? FileSystem.names(in: directory)) ?? []
+    where name.hasPrefix(".image-worker.") && name.hasSuffix(".part") {
+      let path = directory.appending(text: name)
+      guard
+        let file = try? FileDescriptor.open(path, .writeOnly, options: [.noFollow, .nonBlocking, .closeOnExec])
       else { continue }
-      let isRunning = process != getpid() && (kill(process, 0) == 0 || errno == EPERM)
-      if !isRunning { _ = directory.appending(text: name).withPlatformString { unlink($0) } }
+      if flock(file.rawValue, LOCK_EX | LOCK_NB) == 0 { _ = path.withPlatformString { unlink($0) } }
+      try? file.close()
     }
   }
 
