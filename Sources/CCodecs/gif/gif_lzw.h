@@ -7,10 +7,18 @@
 #include "../memory/bytes.h"
 
 enum {
-  GIF_LZW_SLOTS = 1 << 13,
+  GIF_LZW_SLOTS = 1 << 14,
   GIF_LZW_CODES = 1 << 12,
+  GIF_LZW_RUNS = 16,
+  GIF_LZW_RUN_CODES = 256,
   GIF_LZW_BLOCK_BYTES = 255,
 };
+
+/// Codes of strings that repeat one index, by length, from 1 on.
+typedef struct gif_lzw_run {
+  uint32_t length; ///< The longest; 0 if there is none.
+  uint16_t codes[GIF_LZW_RUN_CODES];
+} gif_lzw_run;
 
 /// The dictionary and the unwritten bits.
 typedef struct gif_lzw {
@@ -20,13 +28,15 @@ typedef struct gif_lzw {
   uint32_t next_code;
   uint32_t next_packed; ///< The `next_code` before the first of the codes that are not staged.
   uint32_t prefix;      ///< The code of the string so far, or GIF_LZW_NONE.
+  uint32_t run_length;  ///< Of the string so far if it is among the runs; otherwise of no meaning.
   uint32_t code_bits;   ///< Of the code that is staged next.
   uint32_t bit_count;
-  uint64_t bits;                        ///< Fewer than 8.
-  uint32_t staged_count;                ///< Less than a sub-block between calls.
-  bool has_failed;                      ///< The budget is exhausted.
-  uint16_t prefixes[GIF_LZW_CODES + 1]; ///< Of each string: the code that was written when the string was added.
-  uint32_t strings[GIF_LZW_SLOTS];      ///< Prefix, suffix and code of a string, from the highest bits; 0 if free.
+  uint64_t bits;                    ///< Fewer than 8.
+  uint32_t staged_count;            ///< Less than a sub-block between calls.
+  bool has_failed;                  ///< The budget is exhausted.
+  uint32_t keys[GIF_LZW_CODES + 1]; ///< Of each string: the code written when it was added, and its last index.
+  uint16_t slots[GIF_LZW_SLOTS];    ///< Codes of strings; 0 if a slot is free.
+  gif_lzw_run runs[GIF_LZW_RUNS];   ///< By the low bits of the index; the last index that needed one has it.
   /// Bytes of sub-blocks: at most one that is not complete, 12 bits per code, a clear code, the end, and whole words.
   uint8_t staged[GIF_LZW_BLOCK_BYTES + GIF_LZW_CODES * 3 / 2 + 32];
 } gif_lzw;

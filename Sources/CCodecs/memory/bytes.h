@@ -120,3 +120,8 @@ static inline void ccodecs_put_le32(uint8_t *p, uint32_t value) {
   ccodecs_put_le24(p, value);
   p[3] = (uint8_t)(value >> 24);
 }
+
+static inline void ccodecs_put_le64(uint8_t *p, uint64_t value) {
+  ccodecs_put_le32(p, (uint32_t)value);
+  ccodecs_put_le32(p + 4, (uint32_t)(value >> 32));
+}
