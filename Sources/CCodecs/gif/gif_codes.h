@@ -4,10 +4,7 @@
 
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
+#include "../memory/bytes.h"
 
 enum { GIF_MAX_CODES = 4096, GIF_MAX_CODE_BITS = 12, GIF_NO_CODE = 0xFFFF, GIF_CHUNK_BYTES = 8 };
 
@@ -20,14 +17,19 @@ typedef struct gif_place {
   uint32_t previous; ///< The previous code, or GIF_NO_CODE after a clear code.
 } gif_place;
 
-/// The dictionary. A string is a chain of chunks, so that it is copied in words; the last one has 1 to 8 bytes.
+/// A string, as a chain of chunks, so that it is copied in words.
+typedef struct gif_string {
+  uint64_t chunk;  ///< The last 1 to 8 indices, the first one in the lowest byte. The others are 0.
+  uint16_t prefix; ///< The string before the chunk.
+  uint16_t length;
+  uint8_t first;
+} gif_string;
+
+/// The dictionary.
 typedef struct gif_codes {
   uint32_t least_bits; ///< Bits per pixel.
   gif_place place;
-  uint16_t prefixes[GIF_MAX_CODES]; ///< The string before the last chunk.
-  uint16_t lengths[GIF_MAX_CODES];
-  uint8_t firsts[GIF_MAX_CODES];
-  uint8_t chunks[GIF_MAX_CODES][GIF_CHUNK_BYTES];
+  gif_string strings[GIF_MAX_CODES];
 } gif_codes;
 
 /// The kind of a code.
@@ -50,21 +52,21 @@ static inline void gif_codes_begin(gif_codes *c, uint32_t least_bits) {
   c->least_bits = least_bits;
   c->place = (gif_place){0};
   for (uint32_t i = 0; i < 1u << least_bits; i++) {
-    c->prefixes[i] = 0;
-    c->lengths[i] = 1;
-    c->chunks[i][0] = c->firsts[i] = (uint8_t)i;
+    c->strings[i] = (gif_string){.chunk = (uint8_t)i, .length = 1, .first = (uint8_t)i};
   }
   gif_codes_clear(c, &c->place);
 }
 
 /// Adds the string of `previous` with `suffix` appended.
 static inline void gif_codes_add(gif_codes *c, gif_place *at, uint8_t suffix) {
-  const uint32_t code = at->next_code++, before = at->previous, length = c->lengths[before];
-  c->prefixes[code] = length % GIF_CHUNK_BYTES == 0 ? (uint16_t)before : c->prefixes[before];
-  c->lengths[code] = (uint16_t)(length + 1);
-  c->firsts[code] = c->firsts[before];
-  memcpy(c->chunks[code], c->chunks[before], GIF_CHUNK_BYTES);
-  c->chunks[code][length % GIF_CHUNK_BYTES] = suffix;
+  const gif_string *before = c->strings + at->previous;
+  const uint32_t count = before->length % GIF_CHUNK_BYTES;
+  c->strings[at->next_code++] = (gif_string){
+      .chunk = (count == 0 ? 0 : before->chunk) | (uint64_t)suffix << 8 * count,
+      .prefix = count == 0 ? (uint16_t)at->previous : before->prefix,
+      .length = (uint16_t)(before->length + 1),
+      .first = before->first,
+  };
   if (at->next_code >= 1u << at->code_bits && at->code_bits < GIF_MAX_CODE_BITS) {
     at->code_bits++;
   }
@@ -91,7 +93,7 @@ static inline gif_code_kind gif_codes_take(gif_codes *c, gif_place *at, uint32_t
     return GIF_CODE_BAD;
   }
   if (may_add) {
-    gif_codes_add(c, at, c->firsts[is_next ? at->previous : code]);
+    gif_codes_add(c, at, c->strings[is_next ? at->previous : code].first);
   }
   at->previous = code;
   return GIF_CODE_STRING;
@@ -100,11 +102,11 @@ static inline gif_code_kind gif_codes_take(gif_codes *c, gif_place *at, uint32_t
 /// Writes the first `count` bytes of the string of a code, and up to a chunk less one beyond them. Returns the smaller
 /// of `count` and the string's length.
 static inline size_t gif_codes_copy(const gif_codes *c, uint32_t code, size_t count, uint8_t *out) {
-  const size_t length = c->lengths[code], copied = length < count ? length : count;
-  for (size_t end = length; end > 0; code = c->prefixes[code]) {
+  const size_t length = c->strings[code].length, copied = length < count ? length : count;
+  for (size_t end = length; end > 0; code = c->strings[code].prefix) {
     end = (end - 1) / GIF_CHUNK_BYTES * GIF_CHUNK_BYTES;
     if (end < copied) {
-      memcpy(out + end, c->chunks[code], GIF_CHUNK_BYTES);
+      ccodecs_put_le64(out + end, c->strings[code].chunk);
     }
   }
   return copied;
