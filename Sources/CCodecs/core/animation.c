@@ -80,8 +80,8 @@ static size_t count_to_equal(const uint8_t *a, const uint8_t *b, size_t count) {
 
 /// Widens the columns from *first to *end, which contain all differences of the rows above, to those of one row.
 static void widen(const uint8_t *a, const uint8_t *b, size_t row_bytes, size_t *first, size_t *end) {
-  *first = count_equal(a, b, *first);
-  *end += count_to_equal(a + *end, b + *end, row_bytes - *end);
+  *first = memcmp(a, b, *first) == 0 ? *first : count_equal(a, b, *first);
+  *end += memcmp(a + *end, b + *end, row_bytes - *end) == 0 ? 0 : count_to_equal(a + *end, b + *end, row_bytes - *end);
 }
 
 ccodecs_rectangle ccodecs_canvases_changes(const ccodecs_canvases *canvases, const ccodecs_encode_options *options) {

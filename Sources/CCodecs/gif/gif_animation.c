@@ -78,15 +78,15 @@ ccodecs_status ccodecs_gif_start_animation(gif_decoder *d) {
 
 /// Draws a row of indices onto RGBA pixels, except transparent ones. Does not branch for a pixel, as transparent ones
 /// are scattered.
-static void draw(const gif_decoder *d, const uint8_t *indices, uint32_t count, uint8_t *pixels) {
-  const uint64_t transparent = d->transparent < 0 ? 0 : 0x0101010101010101u * (uint8_t)d->transparent;
-  for (size_t i = 0; i < count; i++) {
-    uint64_t eight;
-    while (d->transparent >= 0 && i + sizeof eight <= count &&
-           (memcpy(&eight, indices + i, sizeof eight), eight == transparent)) {
-      i += sizeof eight;
+static void draw(const gif_decoder *d, const uint8_t *indices, size_t count, uint8_t *pixels) {
+  enum { MANY = 8 };
+  const uint64_t transparent = 0x0101010101010101u * (uint8_t)d->transparent;
+  for (size_t first = 0; first < count; first += MANY) {
+    const size_t end = first + MANY < count ? first + MANY : count;
+    if (d->transparent >= 0 && end == first + MANY && ccodecs_le64(indices + first) == transparent) {
+      continue;
     }
-    if (i < count) {
+    for (size_t i = first; i < end; i++) {
       const uint8_t *source = indices[i] == d->transparent ? pixels + 4 * i : d->palette[indices[i]];
       memmove(pixels + 4 * i, source, 4);
     }

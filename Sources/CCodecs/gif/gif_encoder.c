@@ -22,7 +22,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { DISPOSAL_KEEP = 1, DISPOSAL_CLEAR = 2, OPAQUE = 128 };
+enum { DISPOSAL_KEEP = 1, DISPOSAL_CLEAR = 2 };
 
 /// The minimum share of pixels that did not change for which these are transparent, as a divisor. A few among others
 /// only interrupt what repeats.
@@ -353,15 +353,15 @@ static ccodecs_status spool_output(gif_encoder *e) {
 
 /// Returns whether a pixel of the current frame is transparent that was not in the previous one.
 static bool needs_clearing(const gif_encoder *e, ccodecs_rectangle part) {
-  uint8_t cleared = 0; // the highest bit: alpha is less than OPAQUE now, and was not before
-  for (uint32_t y = part.top; y < part.top + part.height && e->canvases.pixel_bytes == 4 && cleared < OPAQUE; y++) {
+  uint32_t cleared = 0; // the highest bit: alpha is below 128 now, and was not before
+  for (uint32_t y = part.top; y < part.top + part.height && e->canvases.pixel_bytes == 4 && cleared >> 31 == 0; y++) {
     const uint8_t *now = pixel_at(e, e->canvases.current, part.left, y);
     const uint8_t *before = pixel_at(e, e->canvases.previous, part.left, y);
     for (size_t x = 0; x < part.width; x++) {
-      cleared |= (uint8_t)(~now[4 * x + 3] & before[4 * x + 3]);
+      cleared |= ~ccodecs_le32(now + 4 * x) & ccodecs_le32(before + 4 * x);
     }
   }
-  return cleared >= OPAQUE;
+  return cleared >> 31 != 0;
 }
 
 /// Returns how many of `count` pixels are equal.
@@ -374,11 +374,12 @@ static inline __attribute__((always_inline)) uint32_t count_equal(
   return equal;
 }
 
-/// Returns the number of pixels of a part that did not change.
-static uint64_t count_unchanged(const gif_encoder *e, ccodecs_rectangle part) {
+/// Returns whether so few pixels of a part are unchanged that none of them is made transparent.
+static bool is_scattered(const gif_encoder *e, ccodecs_rectangle part) {
   const size_t size = e->canvases.pixel_bytes;
+  const uint64_t pixels = (uint64_t)part.width * part.height;
   uint64_t count = 0;
-  for (uint32_t y = part.top; y < part.top + part.height; y++) {
+  for (uint32_t y = part.top; y < part.top + part.height && count * KEPT_SHARE < pixels; y++) {
     const uint8_t *now = pixel_at(e, e->canvases.current, part.left, y);
     const uint8_t *before = pixel_at(e, e->canvases.previous, part.left, y);
     // Each size is a loop of its own, so that pixels are compared as numbers.
@@ -386,7 +387,7 @@ static uint64_t count_unchanged(const gif_encoder *e, ccodecs_rectangle part) {
              : size == 3 ? count_equal(now, before, part.width, 3)
                          : count_equal(now, before, part.width, 1);
   }
-  return count;
+  return count * KEPT_SHARE < pixels;
 }
 
 /// Writes the pending frame and compresses the current one, of which `part` changed.
@@ -401,8 +402,7 @@ static ccodecs_status advance(gif_encoder *e, ccodecs_rectangle part) {
   if (is_cleared) {
     return compress_part(e, e->canvases.current, NULL, whole);
   }
-  const bool is_scattered = count_unchanged(e, part) * KEPT_SHARE < (uint64_t)part.width * part.height;
-  return compress_part(e, e->canvases.current, is_scattered ? NULL : e->canvases.previous, part);
+  return compress_part(e, e->canvases.current, is_scattered(e, part) ? NULL : e->canvases.previous, part);
 }
 
 static ccodecs_status begin_frame(ccodecs_encoder *base) {
