@@ -303,8 +303,9 @@ static void check_next_frame(image *m, const ccodecs_palette *palette) {
     uint8_t *row = m->pixels + y * row_bytes, *indices = m->indices + (size_t)y * m->width;
     memcpy(before, row, row_bytes);
     memcpy(kept, indices, m->width);
+    const uint32_t changes = below(20);
     for (uint32_t x = 0; x < m->width; x++) {
-      row[(size_t)x * m->channels] += below(3) == 0 ? (uint8_t)(1 + below(9)) : 0;
+      row[(size_t)x * m->channels] += below(40) < changes ? (uint8_t)(1 + below(9)) : 0;
     }
     const uint8_t tolerance = (uint8_t)below(3);
     const ccodecs_palette_previous previous = {before, indices, tolerance};

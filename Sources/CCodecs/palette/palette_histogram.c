@@ -136,6 +136,10 @@ static inline __attribute__((always_inline)) void count_pixels(
   const bool is_binary = h->transparency != CCODECS_PALETTE_ALPHA;
   uint32_t last = 0, run = 0;
   for (size_t x = 0; x < count; x++) {
+    if (before != NULL && palette_are_many_equal(pixels, before, channels, x, count)) {
+      x += PALETTE_MANY - 1;
+      continue;
+    }
     const uint32_t pixel = palette_read_pixel(pixels + x * channels, channels);
     if (before != NULL && pixel == palette_read_pixel(before + x * channels, channels)) {
       continue;

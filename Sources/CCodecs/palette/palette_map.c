@@ -26,29 +26,30 @@ _Static_assert(
 // MARK: Creation
 
 static uint32_t color_slot(uint32_t color) {
-  return (color ^ color >> 15) * 0x9e3779b1u >> 21;
+  return (color ^ color >> 15) * 0x9e3779b1u >> 19;
 }
 
-_Static_assert(PALETTE_TABLE_SLOTS == 1 << 11, "as color_slot computes");
+_Static_assert(PALETTE_TABLE_SLOTS == 1 << 13, "as color_slot computes");
 
 /// Returns the index of a color in an exact palette, or PALETTE_NOT_FIXED.
 static int16_t find_exact(const ccodecs_palette_mapper *m, uint32_t color) {
-  const palette_entry *entry = m->table + color_slot(color);
-  while (__builtin_expect(entry->color != color && entry->number != 0, false)) {
-    entry = entry + 1 < m->table + PALETTE_TABLE_SLOTS ? entry + 1 : m->table;
+  uint32_t slot = color_slot(color);
+  while (__builtin_expect(m->keys[m->slots[slot]] != color && m->slots[slot] != 0, false)) {
+    slot = (slot + 1) % PALETTE_TABLE_SLOTS;
   }
-  return (int16_t)((int)entry->number - 1);
+  return (int16_t)(m->slots[slot] - 1);
 }
 
 static void fill_table(ccodecs_palette_mapper *m) {
-  memset(m->table, 0, sizeof m->table);
+  memset(m->slots, 0, sizeof m->slots);
+  m->keys[0] = 1; // no color: a transparent one is 0
   for (uint32_t i = 0; i < m->palette.count && m->palette.is_exact; i++) {
-    const uint32_t color = palette_key(m->palette.colors[i]);
-    uint32_t slot = color_slot(color);
-    while (m->table[slot].number != 0) {
+    m->keys[i + 1] = palette_key(m->palette.colors[i]);
+    uint32_t slot = color_slot(m->keys[i + 1]);
+    while (m->slots[slot] != 0) {
       slot = (slot + 1) % PALETTE_TABLE_SLOTS;
     }
-    m->table[slot] = (palette_entry){color, i + 1};
+    m->slots[slot] = (uint16_t)(i + 1);
   }
 }
 
@@ -60,15 +61,21 @@ static void set_colors(ccodecs_palette_mapper *m) {
   for (uint32_t i = 0; i < count; i++) {
     points[i] = ccodecs_palette_space_point(&m->space, palette->colors[i + m->first]);
   }
-  memset(m->radii, 0, sizeof m->radii);
   ccodecs_palette_nearest_set(&m->nearest, points, count);
+  m->has_gaps = false;
+}
+
+/// Sets what depends on the distances between colors, which only error diffusion needs.
+static void set_gaps(ccodecs_palette_mapper *m) {
   uint32_t gaps[CCODECS_PALETTE_MAX_COLORS];
   ccodecs_palette_nearest_gaps(&m->nearest, gaps);
-  for (uint32_t i = 0; i < count; i++) {
+  memset(m->radii, 0, sizeof m->radii);
+  for (uint32_t i = 0; i < m->nearest.count; i++) {
     const uint32_t share = gaps[i] * REPEAT_SHARE / 256;
     m->radii[i] = gaps[i] / 4;
     m->repeats[i] = share < MAX_REPEAT ? share : MAX_REPEAT;
   }
+  m->has_gaps = true;
 }
 
 ccodecs_status ccodecs_palette_mapper_create(
@@ -191,21 +198,30 @@ static int16_t convert(const ccodecs_palette_mapper *m, uint32_t pixel, palette_
   return fixed;
 }
 
-/// Converts the row's pixels to points and fixed indices.
-static void convert_row(
+/// Converts the row's pixels, whose number of channels is constant, to points and fixed indices.
+static inline __attribute__((always_inline)) void convert_row(
     ccodecs_palette_mapper *m, const uint8_t *pixels, uint32_t channels, uint32_t count,
     const ccodecs_palette_previous *previous) {
+  const uint8_t *before = previous == NULL ? NULL : previous->pixels;
   uint32_t last = 0;
   bool has_last = false;
   palette_point point = palette_absent;
   int16_t fixed = PALETTE_NOT_FIXED;
-  for (uint32_t x = 0; x < count; x++, pixels += channels) {
-    if (previous != NULL && is_kept(pixels, previous->pixels + (size_t)x * channels, channels, previous->tolerance)) {
+  for (size_t x = 0; x < count; x++) {
+    if (before != NULL && palette_are_many_equal(pixels, before, channels, x, count)) {
+      for (size_t i = 0; i < PALETTE_MANY; i++) {
+        m->points[x + i] = palette_absent;
+        m->fixed[x + i] = previous->indices[x + i];
+      }
+      x += PALETTE_MANY - 1;
+      continue;
+    }
+    if (before != NULL && is_kept(pixels + x * channels, before + x * channels, channels, previous->tolerance)) {
       m->points[x] = palette_absent;
       m->fixed[x] = previous->indices[x];
       continue;
     }
-    const uint32_t pixel = palette_read_pixel(pixels, channels);
+    const uint32_t pixel = palette_read_pixel(pixels + x * channels, channels);
     if (!has_last || pixel != last) {
       last = pixel;
       has_last = true;
@@ -278,26 +294,21 @@ static void swap(palette_point **a, palette_point **b) {
 static inline __attribute__((always_inline)) bool map_exact(
     const ccodecs_palette_mapper *m, const uint8_t *pixels, uint32_t channels, uint32_t count,
     const ccodecs_palette_previous *previous, uint8_t *indices) {
-  enum { MANY = 8 };
+  const uint8_t *before = previous == NULL ? NULL : previous->pixels;
   int missing = 0;
-  for (size_t first = 0; first < count && missing >= 0; first += MANY) {
-    const size_t end = first + MANY < count ? first + MANY : count;
-    const uint8_t *before = previous == NULL ? NULL : previous->pixels;
-    if (before != NULL && end == first + MANY &&
-        memcmp(pixels + first * channels, before + first * channels, MANY * channels) == 0) {
-      memmove(indices + first, previous->indices + first, MANY);
+  for (size_t x = 0; x < count && missing >= 0; x++) {
+    if (before != NULL && palette_are_many_equal(pixels, before, channels, x, count)) {
+      memmove(indices + x, previous->indices + x, PALETTE_MANY);
+      x += PALETTE_MANY - 1;
       continue;
     }
-    for (size_t x = first; x < end; x++) {
-      const uint32_t pixel = palette_read_pixel(pixels + x * channels, channels);
-      const uint32_t color = palette_represented(pixel, true);
-      int index = color == 0 ? m->palette.transparent : find_exact(m, color);
-      if (before != NULL) {
-        index = pixel == palette_read_pixel(before + x * channels, channels) ? previous->indices[x] : index;
-      }
-      indices[x] = (uint8_t)index;
-      missing |= index; // negative
+    const uint32_t pixel = palette_read_pixel(pixels + x * channels, channels);
+    int index = find_exact(m, palette_represented(pixel, true)); // that of a transparent color is 0
+    if (before != NULL) {
+      index = pixel == palette_read_pixel(before + x * channels, channels) ? previous->indices[x] : index;
     }
+    indices[x] = (uint8_t)index;
+    missing |= index; // negative
   }
   return missing >= 0;
 }
@@ -316,6 +327,9 @@ bool ccodecs_palette_mapper_map_exact(
 }
 
 static void diffuse_row(ccodecs_palette_mapper *m, uint32_t count, uint8_t *indices) {
+  if (!m->has_gaps) {
+    set_gaps(m);
+  }
 #if defined(__x86_64__)
   if (m->nearest.has_avx2) {
     ccodecs_palette_diffuse_avx2(m, count, indices);
@@ -328,7 +342,11 @@ static void diffuse_row(ccodecs_palette_mapper *m, uint32_t count, uint8_t *indi
 void ccodecs_palette_mapper_map(
     ccodecs_palette_mapper *m, const uint8_t *pixels, uint32_t channels, uint32_t count,
     const ccodecs_palette_previous *previous, uint8_t *indices) {
-  convert_row(m, pixels, channels, count, previous);
+  if (channels == 4) {
+    convert_row(m, pixels, 4, count, previous);
+  } else {
+    convert_row(m, pixels, channels, count, previous);
+  }
   diffuse_row(m, count, indices);
   swap(&m->into, &m->below);
   swap(&m->points, &m->above);

@@ -158,6 +158,16 @@ TARGET static inline __m128i error_of(__m128i wanted, __m128i chosen, int streng
   return _mm_sign_epi16(_mm_min_epi16(error, _mm_set1_epi16(PALETTE_MAX_ERROR)), difference);
 }
 
+/// Returns whether all of the PALETTE_MANY pixels from `fixed` on have indices, which are then written.
+TARGET static inline bool put_fixed(const int16_t *fixed, uint8_t *indices) {
+  const __m128i many = _mm_loadu_si128((const __m128i *)(const void *)fixed);
+  const bool are_fixed = (_mm_movemask_epi8(_mm_srai_epi16(many, 15))) == 0;
+  if (are_fixed) {
+    _mm_storel_epi64((__m128i *)(void *)indices, _mm_packus_epi16(many, many));
+  }
+  return are_fixed;
+}
+
 /// Errors go to the pixel ahead and to three below. Sums of those are complete, and stored, in the order of the row.
 TARGET void ccodecs_palette_diffuse_avx2(ccodecs_palette_mapper *m, uint32_t count, uint8_t *indices) {
   set_all_strengths(m, count);
@@ -173,6 +183,18 @@ TARGET void ccodecs_palette_diffuse_avx2(ccodecs_palette_mapper *m, uint32_t cou
   for (uint32_t i = 0; i < count; i++, x += step) {
     const int fixed = m->fixed[x];
     __m128i error = _mm_setzero_si128();
+    const ptrdiff_t end = x + step * (PALETTE_MANY - 1), first = step < 0 ? end : x;
+    if (fixed >= 0 && i % PALETTE_MANY == 0 && i + PALETTE_MANY <= count &&
+        put_fixed(m->fixed + first, indices + first)) {
+      store_point(m->below + x - step, behind);
+      memset(m->below + first, 0, PALETTE_MANY * sizeof *m->below);
+      store_point(m->below + x, under);
+      ahead = behind = under = error;
+      before = m->fixed[end] - (int)m->first;
+      i += PALETTE_MANY - 1;
+      x = end;
+      continue;
+    }
     if (fixed >= 0) {
       indices[x] = (uint8_t)fixed;
       before = fixed - (int)m->first;

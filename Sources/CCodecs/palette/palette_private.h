@@ -241,8 +241,18 @@ static inline uint32_t palette_read_pixel(const uint8_t *pixel, uint32_t channel
   if (channels == 1) {
     return 0x10101u * pixel[0] | 0xff000000u;
   }
-  const uint32_t color = (uint32_t)pixel[0] | (uint32_t)pixel[1] << 8 | (uint32_t)pixel[2] << 16;
-  return color | (channels == 4 ? (uint32_t)pixel[3] << 24 : 0xff000000u);
+  return channels == 4 ? palette_key(pixel)
+                       : (uint32_t)pixel[0] | (uint32_t)pixel[1] << 8 | (uint32_t)pixel[2] << 16 | 0xff000000u;
+}
+
+enum { PALETTE_MANY = 8 };
+
+/// Returns whether the next PALETTE_MANY of `count` pixels, from a multiple of that number on, equal those of another
+/// row.
+static inline bool palette_are_many_equal(
+    const uint8_t *pixels, const uint8_t *others, uint32_t channels, size_t x, size_t count) {
+  return x % PALETTE_MANY == 0 && x + PALETTE_MANY <= count &&
+         memcmp(pixels + x * channels, others + x * channels, (size_t)PALETTE_MANY * channels) == 0;
 }
 
 /// The representable part of a color: with binary transparency, alpha is 0 or 255. Transparent colors are 0.
@@ -276,7 +286,7 @@ static inline uint32_t palette_first_color(const ccodecs_palette *palette) {
 
 enum {
   PALETTE_MAX_ERROR = 511, // of an axis, so that sums of 16ths fit in 16 bits
-  PALETTE_TABLE_SLOTS = 2048,
+  PALETTE_TABLE_SLOTS = 8192,
   PALETTE_NOT_FIXED = -1,
   // 256ths of the error that are diffused where neighbors are equal, and where they differ by at least EDGE.
   PALETTE_SMOOTH_STRENGTH = 192,
@@ -287,17 +297,12 @@ enum {
 /// Stands for a pixel that takes no part in error diffusion.
 static const palette_point palette_absent = {{INT16_MIN, 0, 0, 0}};
 
-/// A color of an exact palette, by a hash of it.
-typedef struct palette_entry {
-  uint32_t color;
-  uint32_t number; ///< The index plus 1; 0 if there is no color.
-} palette_entry;
-
 struct ccodecs_palette_mapper {
   ccodecs_budget *budget;
   ccodecs_palette palette;
   uint32_t width;
   uint32_t first;        ///< The first color of `nearest`: 1 if a transparent entry is not one of its colors.
+  bool has_gaps;         ///< `repeats` and `radii` are set.
   bool is_backward;      ///< The next row is mapped from right to left.
   palette_point *rows;   ///< The block of the following rows, each with one more pixel at both ends.
   palette_point *into;   ///< Errors into this row, in 16ths.
@@ -305,9 +310,10 @@ struct ccodecs_palette_mapper {
   palette_point *points; ///< The row's pixels.
   palette_point *above;  ///< The previous row's pixels.
   int16_t *fixed;        ///< Indices of pixels that take no part in error diffusion; negative for others.
-  palette_entry table[PALETTE_TABLE_SLOTS];     ///< Of an exact palette.
-  uint32_t repeats[CCODECS_PALETTE_MAX_COLORS]; ///< By how much the previous index may be worse, per best index.
-  uint32_t radii[CCODECS_PALETTE_MAX_COLORS];   ///< Squared distances within which a color is the nearest.
+  uint16_t slots[PALETTE_TABLE_SLOTS];           ///< Of an exact palette: indices plus 1 by a hash of the color, or 0.
+  uint32_t keys[CCODECS_PALETTE_MAX_COLORS + 1]; ///< The colors of these numbers.
+  uint32_t repeats[CCODECS_PALETTE_MAX_COLORS];  ///< By how much the previous index may be worse, per best index.
+  uint32_t radii[CCODECS_PALETTE_MAX_COLORS];    ///< Squared distances within which a color is the nearest.
   palette_space space;
   palette_nearest nearest;
 };
