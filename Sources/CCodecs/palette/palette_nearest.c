@@ -29,11 +29,6 @@ void ccodecs_palette_nearest_set(palette_nearest *nearest, const palette_point *
     nearest->points[i] = points[i];
     all[i] = (uint8_t)i;
   }
-  for (int k = 0; k < PALETTE_AXES; k++) {
-    for (uint32_t i = 0; i < (count + PALETTE_LANES - 1) / PALETTE_LANES * PALETTE_LANES; i++) {
-      nearest->axes[k][i] = points[i < count ? i : 0].axes[k];
-    }
-  }
   nearest->count = count;
   nearest->has_avx2 = false;
 #if defined(__x86_64__)
@@ -45,7 +40,23 @@ void ccodecs_palette_nearest_set(palette_nearest *nearest, const palette_point *
 
 uint32_t ccodecs_palette_nearest_list(
     const palette_nearest *nearest, const palette_bounds *bounds, uint8_t kept[CCODECS_PALETTE_MAX_COLORS]) {
-  return palette_list_nearest(nearest, bounds, kept);
+  palette_point center;
+  for (int k = 0; k < PALETTE_AXES; k++) {
+    center.axes[k] = (int16_t)((bounds->low[k] + bounds->high[k]) / 2);
+  }
+  const uint32_t group_count = (nearest->count + PALETTE_LANES - 1) / PALETTE_LANES;
+  const int16_t *best = nearest->points[ccodecs_palette_nearest_of(nearest->groups, group_count, center) & 0xff].axes;
+  uint32_t count = 0;
+  for (uint32_t i = 0; i < nearest->count; i++) {
+    int32_t sum = 0;
+    for (int k = 0; k < PALETTE_AXES; k++) {
+      const int32_t other = nearest->points[i].axes[k], corner = other > best[k] ? bounds->high[k] : bounds->low[k];
+      sum += (other - corner) * (other - corner) - (best[k] - corner) * (best[k] - corner);
+    }
+    kept[count] = (uint8_t)i;
+    count += sum <= 0 ? 1 : 0;
+  }
+  return count;
 }
 
 static uint32_t list(const palette_nearest *nearest, const palette_bounds *bounds, uint8_t *kept) {
@@ -64,10 +75,26 @@ void ccodecs_palette_nearest_gaps(const palette_nearest *nearest, uint32_t gaps[
     return;
   }
 #endif
-  palette_find_gaps(nearest, gaps);
+  for (uint32_t i = 0; i < nearest->count; i++) {
+    uint32_t gap = UINT32_MAX >> 8;
+    for (uint32_t k = 0; k < nearest->count; k++) {
+      uint32_t sum = 0;
+      for (int axis = 0; axis < PALETTE_AXES; axis++) {
+        const int32_t difference = nearest->points[k].axes[axis] - nearest->points[i].axes[axis];
+        sum += (uint32_t)(difference * difference);
+      }
+      sum = k == i ? gap : sum;
+      gap = sum < gap ? sum : gap;
+    }
+    gaps[i] = gap;
+  }
 }
 
 uint32_t ccodecs_palette_nearest_make(palette_nearest *nearest, uint32_t cell) {
+  const uint32_t all = (nearest->count + PALETTE_LANES - 1) / PALETTE_LANES << 16;
+  if (nearest->cells[cell]++ == 0) {
+    return all;
+  }
   const uint32_t mask = (1 << PALETTE_CELL_BITS) - 1;
   const uint32_t places[PALETTE_AXES] = {
       cell >> 2 * PALETTE_CELL_BITS & mask, cell >> PALETTE_CELL_BITS & mask, cell & mask,
@@ -82,7 +109,7 @@ uint32_t ccodecs_palette_nearest_make(palette_nearest *nearest, uint32_t cell) {
   const uint32_t group_count = (count + PALETTE_LANES - 1) / PALETTE_LANES;
   uint32_t first = nearest->group_count;
   if (group_count > PALETTE_GROUPS - first) {
-    nearest->cells[cell] = (nearest->count + PALETTE_LANES - 1) / PALETTE_LANES << 16;
+    nearest->cells[cell] = all;
   } else {
     write_groups(nearest, first, kept, count);
     nearest->group_count += group_count;

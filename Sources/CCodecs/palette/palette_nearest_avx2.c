@@ -11,22 +11,45 @@
 
 // MARK: Nearest colors
 
-/// As ccodecs_palette_nearest_of, for a point in the low half.
-TARGET static inline uint32_t nearest_of(const palette_group *groups, uint32_t count, __m128i point) {
-  const __m256i first = _mm256_broadcastd_epi32(point), last = _mm256_broadcastd_epi32(_mm_srli_epi64(point, 32));
-  __m256i least = _mm256_set1_epi32(-1);
-  for (uint32_t g = 0; g < count; g++) {
-    const __m256i *group = (const __m256i *)(const void *)(groups + g);
-    const __m256i a = _mm256_sub_epi16(first, _mm256_loadu_si256(group));
-    const __m256i b = _mm256_sub_epi16(last, _mm256_loadu_si256(group + 1));
-    const __m256i sum = _mm256_add_epi32(_mm256_madd_epi16(a, a), _mm256_madd_epi16(b, b));
-    const __m256i key = _mm256_or_si256(_mm256_slli_epi32(sum, 8), _mm256_loadu_si256(group + 2));
-    least = _mm256_min_epu32(least, key);
-  }
+/// A point for each color of a group.
+typedef struct points {
+  __m256i first, last;
+} points;
+
+TARGET static inline points spread(__m128i point) {
+  return (points){_mm256_broadcastd_epi32(point), _mm256_broadcastd_epi32(_mm_srli_epi64(point, 32))};
+}
+
+TARGET static inline points load_group(const palette_group *group) {
+  const __m256i *axes = (const __m256i *)(const void *)group;
+  return (points){_mm256_loadu_si256(axes), _mm256_loadu_si256(axes + 1)};
+}
+
+TARGET static inline __m256i load_indices(const palette_group *group) {
+  return _mm256_loadu_si256((const __m256i *)(const void *)group->indices);
+}
+
+TARGET static inline __m256i squared_distances(points a, points b) {
+  const __m256i first = _mm256_sub_epi16(a.first, b.first), last = _mm256_sub_epi16(a.last, b.last);
+  return _mm256_add_epi32(_mm256_madd_epi16(first, first), _mm256_madd_epi16(last, last));
+}
+
+TARGET static inline uint32_t least_of(__m256i least) {
   __m128i four = _mm_min_epu32(_mm256_castsi256_si128(least), _mm256_extracti128_si256(least, 1));
   four = _mm_min_epu32(four, _mm_shuffle_epi32(four, _MM_SHUFFLE(1, 0, 3, 2)));
   four = _mm_min_epu32(four, _mm_shuffle_epi32(four, _MM_SHUFFLE(2, 3, 0, 1)));
   return (uint32_t)_mm_cvtsi128_si32(four);
+}
+
+/// As ccodecs_palette_nearest_of, for a point in the low half.
+TARGET static inline uint32_t nearest_of(const palette_group *groups, uint32_t count, __m128i point) {
+  const points wanted = spread(point);
+  __m256i least = _mm256_set1_epi32(-1);
+  for (uint32_t g = 0; g < count; g++) {
+    const __m256i sums = _mm256_slli_epi32(squared_distances(wanted, load_group(groups + g)), 8);
+    least = _mm256_min_epu32(least, _mm256_or_si256(sums, load_indices(groups + g)));
+  }
+  return least_of(least);
 }
 
 /// Returns four values, for the axes.
@@ -79,14 +102,48 @@ TARGET void ccodecs_palette_nearest_find_avx2(
   }
 }
 
+/// Returns the corners of bounds that are farthest from `best` in the direction of each color.
+TARGET static inline points corners(points low, points high, points best, points colors) {
+  return (points){
+      _mm256_blendv_epi8(low.first, high.first, _mm256_cmpgt_epi16(colors.first, best.first)),
+      _mm256_blendv_epi8(low.last, high.last, _mm256_cmpgt_epi16(colors.last, best.last))};
+}
+
+TARGET static inline uint32_t group_count_of(const palette_nearest *nearest) {
+  return (nearest->count + PALETTE_LANES - 1) / PALETTE_LANES;
+}
+
 TARGET uint32_t ccodecs_palette_nearest_list_avx2(
     const palette_nearest *nearest, const palette_bounds *bounds, uint8_t kept[CCODECS_PALETTE_MAX_COLORS]) {
-  return palette_list_nearest(nearest, bounds, kept);
+  const int32_t *l = bounds->low, *h = bounds->high;
+  const __m128i center = axes_of((l[0] + h[0]) / 2, (l[1] + h[1]) / 2, (l[2] + h[2]) / 2, (l[3] + h[3]) / 2);
+  const uint32_t group_count = group_count_of(nearest);
+  const points low = spread(axes_of(l[0], l[1], l[2], l[3])), high = spread(axes_of(h[0], h[1], h[2], h[3]));
+  const points best = spread(load_point(nearest->points + (nearest_of(nearest->groups, group_count, center) & 0xff)));
+  uint32_t count = 0;
+  for (uint32_t g = 0; g < group_count; g++) {
+    const points colors = load_group(nearest->groups + g), corner = corners(low, high, best, colors);
+    const __m256i far = _mm256_cmpgt_epi32(squared_distances(colors, corner), squared_distances(best, corner));
+    for (uint32_t near = ~(uint32_t)_mm256_movemask_ps(_mm256_castsi256_ps(far)) & 0xff; near != 0; near &= near - 1) {
+      kept[count] = (uint8_t)(g * PALETTE_LANES + (uint32_t)__builtin_ctz(near));
+      count += g * PALETTE_LANES + (uint32_t)__builtin_ctz(near) < nearest->count ? 1 : 0;
+    }
+  }
+  return count;
 }
 
 TARGET void ccodecs_palette_nearest_gaps_avx2(
     const palette_nearest *nearest, uint32_t gaps[CCODECS_PALETTE_MAX_COLORS]) {
-  palette_find_gaps(nearest, gaps);
+  for (uint32_t i = 0; i < nearest->count; i++) {
+    const points color = spread(load_point(nearest->points + i));
+    __m256i least = _mm256_set1_epi32(UINT32_MAX >> 8);
+    for (uint32_t g = 0; g < group_count_of(nearest); g++) {
+      const __m256i same = _mm256_cmpeq_epi32(load_indices(nearest->groups + g), _mm256_set1_epi32((int)i));
+      const __m256i sums = squared_distances(color, load_group(nearest->groups + g));
+      least = _mm256_min_epu32(least, _mm256_or_si256(sums, same));
+    }
+    gaps[i] = least_of(least);
+  }
 }
 
 // MARK: Error diffusion

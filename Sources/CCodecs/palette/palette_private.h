@@ -63,22 +63,22 @@ typedef struct palette_group {
 } palette_group;
 
 /// Finds the nearest color of a palette. Space is divided into cells; a cell has a list of the colors that are nearest
-/// to one of its points, which is made when a point in the cell is looked up first. When there is no room for more
-/// lists, all colors are compared.
+/// to one of its points, which is made when a point in the cell is looked up for the second time. For the first one,
+/// and when there is no room for more lists, all colors are compared.
 typedef struct palette_nearest {
   uint32_t count;
   uint32_t group_count;
   bool has_avx2;
   palette_point points[CCODECS_PALETTE_MAX_COLORS];
-  int32_t axes[PALETTE_AXES][CCODECS_PALETTE_MAX_COLORS]; ///< The same; behind the last color, the first is repeated.
-  uint32_t cells[PALETTE_CELLS]; ///< Index of the first group, and the number of groups times 65536; 0 if not made.
+  /// Index of the first group, and the number of groups times 65536; less if there is no list.
+  uint32_t cells[PALETTE_CELLS];
   palette_group groups[PALETTE_GROUPS]; ///< Those of all colors, then those of cells.
 } palette_nearest;
 
 /// Sets the palette.
 void ccodecs_palette_nearest_set(palette_nearest *nearest, const palette_point *points, uint32_t count);
 
-/// Returns the list of the cell that contains the point.
+/// Returns the list of a cell that has none yet, or of all colors at the first time.
 uint32_t ccodecs_palette_nearest_make(palette_nearest *nearest, uint32_t cell);
 
 /// Sets the squared distance of each color to the one next to it.
@@ -87,75 +87,19 @@ void ccodecs_palette_nearest_gaps(const palette_nearest *nearest, uint32_t gaps[
 void ccodecs_palette_nearest_gaps_avx2(const palette_nearest *nearest, uint32_t gaps[CCODECS_PALETTE_MAX_COLORS]);
 #endif
 
-/// The implementation, as that of ccodecs_palette_nearest_list.
-static inline __attribute__((always_inline)) void palette_find_gaps(
-    const palette_nearest *nearest, uint32_t gaps[CCODECS_PALETTE_MAX_COLORS]) {
-  for (uint32_t i = 0; i < nearest->count; i++) {
-    uint32_t gap = UINT32_MAX >> 8;
-    for (uint32_t k = 0; k < nearest->count; k++) {
-      uint32_t sum = 0;
-      for (int axis = 0; axis < PALETTE_AXES; axis++) {
-        const int32_t difference = nearest->axes[axis][k] - nearest->axes[axis][i];
-        sum += (uint32_t)(difference * difference);
-      }
-      sum = k == i ? gap : sum;
-      gap = sum < gap ? sum : gap;
-    }
-    gaps[i] = gap;
-  }
-}
-
 /// The points of a cell, from the low ones to the high ones of each axis.
 typedef struct palette_bounds {
   int32_t low[PALETTE_AXES], high[PALETTE_AXES];
 } palette_bounds;
 
 /// Lists the colors that may be the nearest of a point within bounds, in order. Returns their number.
+///
+/// A color is not listed if every point is nearer to the color that is nearest to the center: the difference of the
+/// squared distances is linear, so that it is largest in a corner.
 uint32_t ccodecs_palette_nearest_list(
     const palette_nearest *nearest, const palette_bounds *bounds, uint8_t kept[CCODECS_PALETTE_MAX_COLORS]);
 uint32_t ccodecs_palette_nearest_list_avx2(
     const palette_nearest *nearest, const palette_bounds *bounds, uint8_t kept[CCODECS_PALETTE_MAX_COLORS]);
-
-/// The implementation, which compilers vectorize for the instruction set of the function that it becomes a part of.
-///
-/// A color is not listed if every point is nearer to the color that is nearest to the center: the difference of the
-/// squared distances is linear, so that it is largest in a corner. Sums have fewer than 31 bits.
-static inline __attribute__((always_inline)) uint32_t palette_list_nearest(
-    const palette_nearest *nearest, const palette_bounds *bounds, uint8_t kept[CCODECS_PALETTE_MAX_COLORS]) {
-  const uint32_t padded = (nearest->count + PALETTE_LANES - 1) / PALETTE_LANES * PALETTE_LANES;
-  int32_t center[PALETTE_AXES];
-  for (int k = 0; k < PALETTE_AXES; k++) {
-    center[k] = (bounds->low[k] + bounds->high[k]) / 2;
-  }
-  uint32_t least = UINT32_MAX;
-  for (uint32_t i = 0; i < padded; i++) {
-    uint32_t sum = 0;
-    for (int k = 0; k < PALETTE_AXES; k++) {
-      const int32_t difference = nearest->axes[k][i] - center[k];
-      sum += (uint32_t)(difference * difference);
-    }
-    const uint32_t key = sum << 8 | i;
-    least = key < least ? key : least;
-  }
-  const int16_t *best = nearest->points[least & 0xff].axes;
-  int32_t sums[CCODECS_PALETTE_MAX_COLORS];
-  for (uint32_t i = 0; i < padded; i++) {
-    int32_t sum = 0;
-    for (int k = 0; k < PALETTE_AXES; k++) {
-      const int32_t other = nearest->axes[k][i];
-      const int32_t slope = 2 * (best[k] - other);
-      const int32_t at_low = slope * bounds->low[k], at_high = slope * bounds->high[k];
-      sum += (at_low < at_high ? at_low : at_high) + other * other - best[k] * best[k];
-    }
-    sums[i] = sum;
-  }
-  uint32_t count = 0;
-  for (uint32_t i = 0; i < nearest->count; i++) {
-    kept[count] = (uint8_t)i;
-    count += sums[i] <= 0 ? 1 : 0;
-  }
-  return count;
-}
 
 static inline int palette_clamp(int value, int low, int high) {
   return value < low ? low : value > high ? high : value;
@@ -191,7 +135,7 @@ static inline uint32_t palette_cell(palette_point p) {
 /// Returns the list of the cell that contains a point within the range.
 static inline uint32_t palette_list_of(palette_nearest *nearest, uint32_t cell) {
   const uint32_t made = nearest->cells[cell];
-  return made != 0 ? made : ccodecs_palette_nearest_make(nearest, cell);
+  return made >> 16 != 0 ? made : ccodecs_palette_nearest_make(nearest, cell);
 }
 
 /// Returns the squared distance times 256 plus the index of the nearest color, the first of those at the same distance.
