@@ -55,6 +55,9 @@ enum CostGate {
       name: "webp-write", image: photo,
       configuration: ProcessingConfiguration(maxWidth: 150, compressionQuality: 0.8, preferredFormat: .webp)),
     Job(
+      name: "gif-same-size", image: fixtures + "animated-transparent.gif",
+      configuration: ProcessingConfiguration(preferredFormat: .gif, alwaysEncode: true, maxFrames: 0)),
+    Job(
       name: "filters", image: photo,
       configuration: ProcessingConfiguration(
         maxWidth: 300, compressionQuality: 0.8, preferredFormat: .jpeg,
