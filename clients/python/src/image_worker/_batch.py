@@ -258,7 +258,8 @@ class Batch(Generic[Key]):
     def _finish_if_done(self) -> None:
         if self.is_done and self._failure is None:
             self._results.put_nowait(None)
-        self.changed.notify()
+        if self._waiting or self.is_done:  # else the lanes have nothing to do
+            self.changed.notify()
 
 
 class _Lane:
@@ -431,6 +432,7 @@ class _Lane:
         if isinstance(outcome, ImageWorkerError) and outcome.code is grpc.StatusCode.UNAVAILABLE:
             # The worker shuts down. What it has begun it will finish; the rest goes elsewhere.
             self._is_closing = True
+            self._batch.changed.notify()
             self._workers.fail(worker, outcome.retry_after)
         else:
             self._failing_since = None

@@ -118,7 +118,7 @@ class Upload:
 
     async def _open(self, source: Any) -> Reader:
         if isinstance(source, memoryview):
-            return _Parts(_once(source))
+            return _Bytes(source)
         if _is_url(source):
             return _File(_own(await asyncio.to_thread(_open_url, source)), closes=True)
         if isinstance(source, (str, os.PathLike)):
@@ -231,8 +231,18 @@ class _File(Reader):
             self._file.close()
 
 
+class _Bytes(Reader):
+    def __init__(self, rest: memoryview) -> None:
+        self._rest = rest
+
+    async def _read(self, limit: int) -> bytes:
+        data = bytes(self._rest[:limit])
+        self._rest = self._rest[limit:]
+        return data
+
+
 class _Parts(Reader):
-    def __init__(self, parts: AsyncIterator[bytes | memoryview]) -> None:
+    def __init__(self, parts: AsyncIterator[bytes]) -> None:
         self._parts = parts
         self._rest: memoryview = memoryview(b"")
 
@@ -303,10 +313,6 @@ def _header(height: int, width: int, count: int) -> bytes:
     if count == 4:
         return f"P7\nWIDTH {width}\nHEIGHT {height}\nDEPTH 4\nMAXVAL 255\nTUPLTYPE RGB_ALPHA\nENDHDR\n".encode()
     return f"P{5 if count == 1 else 6}\n{width} {height}\n255\n".encode()
-
-
-async def _once(part: memoryview) -> AsyncIterator[memoryview]:
-    yield part
 
 
 async def _in_threads(parts: Iterable[bytes]) -> AsyncIterator[bytes]:
