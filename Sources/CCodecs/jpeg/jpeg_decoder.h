@@ -164,6 +164,7 @@ enum {
 /// A Huffman table as defined by a DHT segment.
 typedef struct jpeg_code {
   bool is_defined;
+  bool has_table;     ///< Lookup tables were derived since it was defined; a scan may have taken them.
   uint8_t counts[17]; ///< Number of codes of each length; [0] is unused.
   uint8_t symbols[256];
 } jpeg_code;

@@ -38,6 +38,9 @@ static ccodecs_status prepare_table(jpeg_decoder *d, bool is_dc, uint32_t index)
   const jpeg_table_kind ac_kind = d->is_progressive ? JPEG_TABLE_PROGRESSIVE_AC : sequential_kind;
   const jpeg_table_kind kind = is_dc ? JPEG_TABLE_DC : ac_kind;
   jpeg_table **table = is_dc ? &d->dc_tables[index] : &d->ac_tables[index];
+  if (*table != NULL && code->has_table) {
+    return CCODECS_OK; // of another component, or of an earlier scan
+  }
   const uint32_t bits = is_dc ? 0 : skip_bits(d);
   if (*table == NULL) {
     *table = ccodecs_allocate(d->base.budget, ccodecs_jpeg_table_bytes(kind, bits));
@@ -48,6 +51,7 @@ static ccodecs_status prepare_table(jpeg_decoder *d, bool is_dc, uint32_t index)
   if (!ccodecs_jpeg_table_build(*table, code, kind, bits)) {
     return ccodecs_decoder_fail(&d->base, CCODECS_CORRUPT, "Huffman table %u is not a Huffman code", index);
   }
+  code->has_table = true;
   return CCODECS_OK;
 }
 
