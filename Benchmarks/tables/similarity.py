@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Prints what target_similarity costs and how near its results come, for each of some workers.
 
-    Tests/EndToEnd/python.sh Benchmarks/tables/similarity.py WORKER... [--images 40] [--formats jpeg,webp]
+    Tests/EndToEnd/python.sh Benchmarks/tables/similarity.py WORKER... [--images 40] [--formats jpeg,webp] [--targets 60,90]
 
-Images of the shared collection are fitted in 1280x720 once, and encoded at scores of 60, 70, 80 and 90. The processor time is
-that of a call less that of a call with a fixed quality, the least of some rounds in which the workers take turns.
+Images of the shared collection are fitted in 1280x720 once, and encoded at some scores. The processor time is that of a call
+less that of a call with a fixed quality, the least of some rounds in which the workers take turns.
 """
 
 import argparse
@@ -16,7 +16,6 @@ from format_choice import images, process
 from worker import Client, Worker
 
 FORMATS = {"jpeg": 2, "webp": 4, "avif": 5, "jxl": 7}
-TARGETS = (60, 70, 80, 90)
 
 
 def main() -> None:
@@ -25,20 +24,22 @@ def main() -> None:
     parser.add_argument("--images", type=int, default=40)
     parser.add_argument("--formats", default="jpeg,webp")
     parser.add_argument("--rounds", type=int, default=2)
+    parser.add_argument("--targets", default="60,70,80,90")
     arguments = parser.parse_args()
+    targets = [int(target) for target in arguments.targets.split(",")]
     workers = []
     for path in arguments.workers:
         os.environ["IMAGE_WORKER"] = path
         workers.append(Worker("--threads", "1"))
     clients = [Client(worker) for worker in workers]
     files = images(clients[0], arguments.images)
-    print(f"{len(files)} images, scores of {', '.join(map(str, TARGETS))}\n")
+    print(f"{len(files)} images, scores of {', '.join(map(str, targets))}\n")
     print("| format | worker | CPU ms of the search, median | score above the target, median | p95 | within 1 | bytes |")
     print("|---|---|---|---|---|---|---|")
     for name in arguments.formats.split(","):
         rows: list[list] = [[] for _ in workers]
         for image in files:
-            for target in TARGETS:
+            for target in targets:
                 for index, (worker, client) in enumerate(zip(workers, clients)):
                     plain, sought = [], []
                     for _ in range(arguments.rounds):

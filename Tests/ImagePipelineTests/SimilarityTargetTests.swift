@@ -99,6 +99,31 @@ struct SimilarityTargetTests {
     }
   }
 
+  @Test("a JPEG has full chroma below 0.9 if half of it does not reach the target, unless another field decides")
+  func chroma() throws {
+    let half = try score("photo-420.jpg", .jpeg, quality: 0.89)
+    var configuration = ProcessingConfiguration(
+      maxWidth: 200, preferredFormat: .jpeg, targetSimilarity: (half + 1).rounded(.up))
+    func isFull() throws -> Bool {
+      let layout = try Pixels.decode(process(Fixture.bytes("photo-420.jpg"), configuration).bytes).layout
+      return layout[1].width == layout[0].width
+    }
+    let report = try process(Fixture.bytes("photo-420.jpg"), configuration).report
+    #expect(try isFull() && #require(report.compressionQuality) < 0.9, "\(report)")
+    #expect(try #require(report.similarity) < #require(configuration.targetSimilarity) + 0.3)
+    configuration.compressionQuality = 0.89
+    #expect(try !isFull())
+    configuration.compressionQuality = nil
+    configuration.maxBytes = report.outputByteCount / 2
+    #expect(try !isFull())
+    configuration.maxBytes = nil
+    configuration.jpeg = JPEGOptions(chromaSubsampling: .quarter)
+    #expect(try !isFull())
+    configuration.jpeg = nil
+    configuration.targetSimilarity = half - 1
+    #expect(try !isFull())
+  }
+
   @Test("a lossless result is refused, naming the field")
   func lossless() throws {
     for configuration in [

@@ -23,6 +23,8 @@ struct ByteLimit: Sendable, Hashable {
   let allowsLowerFrameRate: Bool
   /// Whether chroma subsampling depends on the quality, because the configuration does not specify it.
   private(set) var adaptsChroma: Bool
+  /// Whether such chroma has its full size at every quality, because the search for the similarity chose that.
+  var hasFullChroma = false
 
   /// Creates the limit of a configuration; returns `nil` if it has none.
   init?(
@@ -67,7 +69,10 @@ struct ByteLimit: Sendable, Hashable {
     limit.adaptsChroma = encoder.adaptsChroma
     limit.similarity =
       encoder.isLossy
-      ? similarity.map { SimilarityTarget(score: min($0.score, maxScore), maxQuality: 100) } : nil
+      ? similarity.map {
+        let choosesChroma = encoder.adaptsChroma && byteCount == .max
+        return SimilarityTarget(score: min($0.score, maxScore), maxQuality: 100, choosesChroma: choosesChroma)
+      } : nil
     return limit
   }
 
@@ -76,7 +81,7 @@ struct ByteLimit: Sendable, Hashable {
     var options = encoder
     options.quality = quality
     guard adaptsChroma else { return options }
-    if quality < EncoderOptions.minQualityOfFullChroma {
+    if quality < EncoderOptions.minQualityOfFullChroma, !hasFullChroma {
       options.subsampling = .quarter
     } else if similarity != nil {
       options.subsampling = .full

@@ -144,12 +144,14 @@ struct ByteTarget {
     // Between two limits, few of the fine steps are right, and the trials would not suffice to find one.
     let scale = QualityScale(curve: curve, isFine: limit.byteCount == .max)
     let floor = limit.allowsSmaller ? min(target.maxQuality, ByteLimit.minQualityBeforeSize) : 1
+    var limit = limit
     var search = SimilaritySearch(
       scale: scale, target: target, limit: limit.byteCount, floor: scale.step(floor),
-      adaptsChroma: limit.adaptsChroma, isPredicted: limit.usesSample(first))
+      hasFullChroma: first.subsampling == .full, isPredicted: limit.usesSample(first))
     var last = scale.step(first)
     search.note(quality: last, byteCount: trial.byteCount, score: score)
-    while let step = search.next {
+    while let step = search.next() {
+      limit.hasFullChroma = target.choosesChroma && search.hasFullChroma
       try compress(scale.options(first, step: step, limit: limit), image, buffer, allowance)
       search.note(quality: step, byteCount: trial.byteCount, score: score)
       last = step

@@ -6,6 +6,9 @@ internal import LibC
 /// The logarithm of the distance to the maximum score is nearly linear in the `coarseness` of the quality, so trials
 /// are interpolated between earlier ones, or extrapolated from the last two while all of them failed, or all succeeded.
 /// Small images and graphics are far from that, and are searched by bisection. Qualities are steps of a `QualityScale`.
+///
+/// Chroma may be reduced up to the quality from which it is not by default; where that does not reach the target, all
+/// qualities have it at full size. Scores then have no jump between two qualities.
 struct SimilaritySearch {
   /// The maximum number of trial encodes of one image, including the first: enough to find any of 100 qualities.
   static let maxTrials = 8
@@ -19,6 +22,10 @@ struct SimilaritySearch {
   private static let maxExtrapolations = 4
   /// By how much an extrapolation from two trials goes further than they predict.
   private static let overshoot = 1.5
+  /// The coarseness that full chroma adds at equal scores: 0.37 to 0.75 for most photographs that need it.
+  private static let fullChromaGain = 0.5
+  /// By how much finer than with reduced chroma a predicted quality is that needs full chroma.
+  private static let certainty = 0.15
 
   private let scale: QualityScale
   private let target: SimilarityTarget
@@ -38,21 +45,23 @@ struct SimilaritySearch {
   private var run = 0
   /// Whether the quality of the first trial was predicted by a sample.
   private let isPredicted: Bool
-  /// The lowest quality with chroma at full size, where scores jump; `nil` if chroma does not depend on the quality.
-  private let fullChroma: Int?
+  /// Whether all qualities have chroma at full size.
+  private(set) var hasFullChroma: Bool
 
   init(
-    scale: QualityScale, target: SimilarityTarget, limit: UInt64, floor: Int, adaptsChroma: Bool = false,
+    scale: QualityScale, target: SimilarityTarget, limit: UInt64, floor: Int, hasFullChroma: Bool,
     isPredicted: Bool = false
   ) {
     self.isPredicted = isPredicted
-    fullChroma = adaptsChroma ? scale.step(EncoderOptions.minQualityOfFullChroma) : nil
+    self.hasFullChroma = hasFullChroma
     self.scale = scale
     self.target = target
     self.limit = Double(limit)
     self.floor = floor
     lowest = scale.step(1)
-    highest = scale.step(target.maxQuality)
+    highest =
+      target.choosesChroma && !hasFullChroma
+      ? scale.step(EncoderOptions.minQualityOfFullChroma) - 1 : scale.step(target.maxQuality)
   }
 
   /// Records a trial.
@@ -77,29 +86,38 @@ struct SimilaritySearch {
     }
   }
 
-  /// The next quality to try; `nil` if another trial is not worthwhile.
-  var next: Int? {
+  /// Returns the next quality to try; `nil` if another trial is not worthwhile.
+  mutating func next() -> Int? {
     let trialsLeft = Self.maxTrials - trialCount
-    guard trialsLeft > 0, lowest <= highest else { return nil }
+    guard trialsLeft > 0 else { return nil }
+    if let step = fillChroma(for: aimed) { return step }
+    guard lowest <= highest else { return nil }
     guard let near = above ?? below else { return nextSmaller(trialsLeft: trialsLeft) }
     if let above, above.score < target.score + enough || highest - lowest < scale.minRange { return nil }
     if above == nil, tooLarge != nil { return nextBetweenLimits(near, trialsLeft: trialsLeft) }
-    if let below, let fullChroma, isBetween(fullChroma) {
-      let wanted = quality(from: below.quality, distance: distance(aimed) - distance(below.score))
-      if wanted >= fullChroma - 1 { return above?.quality == fullChroma ? nil : fullChroma }
-      if above != nil { return wanted }
-    }
     if let above, let below { return next(above, below, trialsLeft: trialsLeft) }
     if above == nil, trialsLeft == 1 || trialCount >= Self.maxExtrapolations { return highest }
     let extrapolated = extrapolated(from: near)
     // The highest quality alone shows that a target is out of reach.
-    if above == nil, extrapolated >= highest - scale.step(1) { return highest }
+    if above == nil, !canFillChroma, extrapolated >= highest - scale.step(1) { return highest }
     return trialCount >= Self.maxExtrapolations ? min(extrapolated, middle) : extrapolated
   }
 
-  /// Whether a quality lies above a trial that failed, and at or below the lowest one that succeeded.
-  private func isBetween(_ quality: Int) -> Bool {
-    (below?.quality ?? .max) < quality && quality <= above?.quality ?? highest
+  private var canFillChroma: Bool { target.choosesChroma && !hasFullChroma }
+
+  /// Gives all qualities full chroma if none of those with less of it probably reaches a score.
+  /// - `certainty`: The minimum coarseness by which they are probably too coarse.
+  /// - Returns: The quality at which the score is probably reached; `nil` if chroma stays as it is.
+  private mutating func fillChroma(for score: Double, certainty: Double = 0) -> Int? {
+    guard canFillChroma, above == nil, let below else { return nil }
+    let wanted =
+      scale.coarseness(below.quality) + (distance(score) - distance(below.score)) / QualityScale.usualSlope
+    let finest = scale.coarseness(scale.step(EncoderOptions.minQualityOfFullChroma) - 1)
+    guard wanted < finest - certainty || trialCount >= Self.maxExtrapolations else { return nil }
+    hasFullChroma = true
+    (lowest, highest) = (scale.step(1), scale.step(target.maxQuality))
+    (self.below, previous, run) = (nil, nil, 0)
+    return scale.step(coarseness: wanted + Self.fullChromaGain, in: lowest...highest)
   }
 
   /// Returns the next quality to try from a trial, and from the one before it if both failed, or both succeeded.
@@ -144,9 +162,10 @@ struct SimilaritySearch {
     return searchable(next, trialsLeft: trialsLeft)
   }
 
-  /// The quality at which the score is probably that of the target, as far as it lies between those that are known to be
-  /// too low and higher than needed; `nil` if there is no such quality.
-  var expected: Int? {
+  /// Returns the quality at which the score is probably that of the target, as far as it lies between those that are known
+  /// to be too low and higher than needed; `nil` if there is no such quality.
+  mutating func expected() -> Int? {
+    if let step = fillChroma(for: target.score, certainty: Self.certainty) { return step }
     guard lowest <= highest, let near = above ?? below else { return nil }
     if let above, let below { return interpolated(above, below, at: target.score) }
     return quality(from: near.quality, distance: distance(target.score) - distance(near.score))

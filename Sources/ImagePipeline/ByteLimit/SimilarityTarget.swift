@@ -7,6 +7,8 @@ struct SimilarityTarget: Sendable, Hashable {
   let score: Double
   /// The maximum quality, 1 to 100.
   let maxQuality: Int
+  /// Whether the search chooses the size of chroma planes, up to a quality that has them at full size by default.
+  let choosesChroma: Bool
 
   /// Returns the target of a configuration; `nil` if it has none, or if the result cannot be measured.
   init?(_ configuration: ProcessingConfiguration, encoder: EncoderOptions) {
@@ -15,6 +17,8 @@ struct SimilarityTarget: Sendable, Hashable {
     else { return nil }
     self.score = score
     maxQuality = max(1, Int(((configuration.compressionQuality ?? 1) * 100).rounded()))
+    choosesChroma =
+      encoder.adaptsChroma && configuration.maxBytes == nil && maxQuality >= EncoderOptions.minQualityOfFullChroma
   }
 
   /// Whether the similarity of a result of this size can be measured.
@@ -22,13 +26,15 @@ struct SimilarityTarget: Sendable, Hashable {
     min(size.width, size.height) >= ImageSimilarity.minSide
   }
 
-  init(score: Double, maxQuality: Int) {
+  init(score: Double, maxQuality: Int, choosesChroma: Bool = false) {
     self.score = score
     self.maxQuality = maxQuality
+    self.choosesChroma = choosesChroma
   }
 
-  /// The quality at which most photographs reach the score.
+  /// The quality at which most photographs reach the score, with reduced chroma if the search chooses it.
   var expectedQuality: Int {
+    let maxQuality = choosesChroma ? EncoderOptions.minQualityOfFullChroma - 1 : maxQuality
     let known: [(score: Double, quality: Double)] = [(30, 20), (60, 50), (78, 80), (90, 95), (100, 100)]
     let next = known.firstIndex { $0.score >= score } ?? known.count - 1
     guard next > 0 else { return min(maxQuality, Int(known[0].quality)) }

@@ -48,9 +48,16 @@ struct SampleSearch {
   func options(
     _ encoder: EncoderOptions, target: SimilarityTarget, _ limit: ByteLimit
   ) throws(PipelineError) -> EncoderOptions {
-    let raised = SimilarityTarget(score: min(100, target.score + Self.margin), maxQuality: target.maxQuality)
-    let first = try encode(limit.options(encoder, quality: raised.expectedQuality))
-    return try refine(first, target: raised, limit).options
+    try sought(encoder, target: target, limit).options
+  }
+
+  /// Returns a trial that probably reaches a target, without an earlier one.
+  private func sought(
+    _ encoder: EncoderOptions, target: SimilarityTarget, _ limit: ByteLimit
+  ) throws(PipelineError) -> Trial {
+    let raised = SimilarityTarget(
+      score: min(100, target.score + Self.margin), maxQuality: target.maxQuality, choosesChroma: target.choosesChroma)
+    return try refine(encode(limit.options(encoder, quality: raised.expectedQuality)), target: raised, limit)
   }
 
   /// Chooses the format whose result is the smallest at equal similarity.
@@ -102,8 +109,10 @@ struct SampleSearch {
     var reference = try encode(limit.applied(to: first).options(first, quality: quality))
     let maxScore = reference.score ?? 100
     if let wanted = choice.targetScore, wanted < maxScore {
-      let target = SimilarityTarget(score: min(100, wanted + Self.margin), maxQuality: quality)
-      reference = try refine(reference, target: target, limit.applied(to: first))
+      let limit = limit.applied(to: first)
+      let target = SimilarityTarget(
+        score: wanted, maxQuality: quality, choosesChroma: limit.similarity?.choosesChroma ?? false)
+      reference = try sought(first, target: target, limit)
     }
     let target = SimilarityTarget(score: reference.score ?? 100, maxQuality: 100)
     var trials = [reference]
@@ -124,20 +133,27 @@ struct SampleSearch {
   ) throws(PipelineError) -> Trial {
     guard let curve = first.options.format.traits.output?.sizeCurve, first.score != nil else { return first }
     let scale = QualityScale(curve: curve, isFine: true)
-    var search = SimilaritySearch(scale: scale, target: target, limit: .max, floor: scale.step(1))
+    var limit = limit
+    limit.hasFullChroma = first.options.subsampling == .full
+    var search = SimilaritySearch(
+      scale: scale, target: target, limit: .max, floor: scale.step(1), hasFullChroma: limit.hasFullChroma)
     func note(_ trial: Trial) {
       search.note(quality: scale.step(trial.options), byteCount: trial.byteCount, score: trial.score)
     }
     note(first)
     var nearest = first
     for _ in 1..<Self.maxTrials where !isNear(target.score, nearest, rival) {
-      guard let step = search.expected else { return nearest }
+      guard let step = search.expected() else { return nearest }
+      let isComparable = limit.hasFullChroma == search.hasFullChroma
+      limit.hasFullChroma = search.hasFullChroma
       let trial = try encode(scale.options(first.options, step: step, limit: limit))
       note(trial)
-      if abs((trial.score ?? 100) - target.score) < abs((nearest.score ?? 100) - target.score) { nearest = trial }
+      let isNearer = abs((trial.score ?? 100) - target.score) < abs((nearest.score ?? 100) - target.score)
+      if !isComparable || isNearer { nearest = trial }
     }
     // What would be tried next is a better prediction than what was tried.
-    guard rival == nil, let step = search.expected else { return nearest }
+    guard rival == nil, let step = search.expected() else { return nearest }
+    limit.hasFullChroma = search.hasFullChroma
     return Trial(
       options: scale.options(first.options, step: step, limit: limit), byteCount: nearest.byteCount,
       score: nearest.score)
