@@ -29,6 +29,11 @@ package struct WebPOptions: Sendable, Hashable {
   /// Whether the file uses lossless coding, exact or near-lossless.
   package var writesLossless: Bool { isLossless ?? false || nearLossless ?? Self.exact < Self.exact }
 
+  /// Lowers the effort to a method, if it is higher.
+  package mutating func limitMethod(to maxMethod: Int) {
+    if method ?? Self.defaultMethod > maxMethod { method = maxMethod }
+  }
+
   /// Returns the C options; `nil` if a value is out of range.
   /// - `savesMemory`: see `EncoderOptions.savesMemory`.
   func handle(savesMemory: Bool) -> ccodecs_webp_options? {

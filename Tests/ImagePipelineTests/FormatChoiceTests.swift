@@ -86,6 +86,36 @@ struct FormatChoiceTests {
     for (report, score) in zip(reports, [low, high]) { #expect(try #require(report.similarity) >= score) }
   }
 
+  @Test("a JPEG that is chosen has the requested quality, with its chroma", arguments: [0.8, 0.9, 0.95])
+  func requestedQuality(quality: Double) throws {
+    let result = try run(Fixture.bytes("photo.png"), accept: "jpeg,png") { $0.compressionQuality = quality }
+    let layout = try Pixels.decode(result.bytes).layout
+    #expect(result.report.compressionQuality == quality && result.report.output.format == "jpeg")
+    #expect((layout[1].width == layout[0].width) == (quality >= 0.9))
+  }
+
+  @Test("lossy WebP is compared unless a JPEG has chroma of twice its size", arguments: [0.8, 0.9])
+  func fullChroma(quality: Double) throws {
+    func formats(_ accept: String, _ jpeg: JPEGOptions? = nil) throws -> Set<String> {
+      let report = try run(Fixture.bytes("photo.png"), accept: accept) {
+        $0.compressionQuality = quality
+        $0.jpeg = jpeg
+      }.report
+      return Set(report.formatTrials.map(\.format))
+    }
+    #expect(try formats("jpeg,webp,avif") == (quality < 0.9 ? ["jpeg", "webp", "avif"] : ["jpeg", "avif"]))
+    #expect(try formats("webp,avif") == ["webp", "avif"])
+    #expect(try formats("jpeg,webp", JPEGOptions(chromaSubsampling: .full)) == ["jpeg", "webp"])
+  }
+
+  @Test("the chosen WebP has the effort of its options, although it is tried with less", arguments: [2, 6])
+  func webPEffort(method: Int) throws {
+    let result = try run(Fixture.bytes("photo.png"), accept: "webp,png") { $0.webp = WebPOptions(method: method) }
+    var plain = ProcessingConfiguration(preferredFormat: .webp, webp: WebPOptions(method: method))
+    plain.compressionQuality = result.report.compressionQuality
+    #expect(try process(Fixture.bytes("photo.png"), plain).bytes == result.bytes)
+  }
+
   @Test("a size limit applies to the chosen format")
   func sizeLimit() throws {
     let (bytes, report) = try run(Fixture.bytes("photo.png"), accept: "jpeg,webp") { $0.maxBytes = 3000 }

@@ -52,11 +52,15 @@ struct ByteTarget {
     _ end: ImageEnd, _ buffer: PixelBuffer, _ allowance: WorkAllowance
   ) throws(PipelineError) -> Result {
     let usesSample = limit.usesSample(first)
-    if usesSample { try predict(buffer, allowance) }
+    let encoded = usesSample ? try predict(buffer, allowance) : nil
     if first.format.traits.hasTrailingMetadata, !end.trailingMetadata.isEmpty {
       first.metadata.exif = end.trailingMetadata
     }
-    if usesSample, let image { try encode(first, image, buffer, allowance) }
+    if let encoded, first.metadata == EmbeddedMetadata(), limit.byteCount == .max {
+      trial = encoded
+    } else if usesSample, let image {
+      try encode(first, image, buffer, allowance)
+    }
     try finish(first, allowance)
     var quality = first.quality
     if let similarity = limit.similarity {
@@ -76,8 +80,11 @@ struct ByteTarget {
   }
 
   /// Chooses the format and the quality of the first trial by a sample of the image.
-  private mutating func predict(_ buffer: PixelBuffer, _ allowance: WorkAllowance) throws(PipelineError) {
-    guard let image else { return }
+  /// - Returns: That trial without metadata, if it was encoded.
+  private mutating func predict(
+    _ buffer: PixelBuffer, _ allowance: WorkAllowance
+  ) throws(PipelineError) -> CompressedBytes? {
+    guard let image else { return nil }
     let ratio = limit.choice == nil ? ImageSample.ratios.score : ImageSample.ratios.formats
     let search = try SampleSearch(image, ratio: ratio, buffer, allowance)
     if let choice = limit.choice {
@@ -86,9 +93,10 @@ struct ByteTarget {
       (first, formatTrials) = (chosen.options, chosen.compared)
       first.metadata = metadata
       limit = limit.applied(to: first, maxScore: chosen.maxScore)
-    } else if let target = limit.similarity {
-      first = try search.options(first, target: target, limit)
+      return chosen.bytes
     }
+    if let target = limit.similarity { first = try search.options(first, target: target, limit) }
+    return nil
   }
 
   /// Encodes trials at lower qualities until the best one that fits is found.

@@ -8,6 +8,8 @@ struct SampleSearch {
   private static let maxTrials = 2
   /// By how much the predicted quality aims above a target: the middle of the scores that need no other trial.
   private static let margin = 0.5
+  /// The distance from the target at which a trial of the whole image is the result.
+  private static let enough = 1.0
   /// By how much the score of a sampled JPEG is above that of the whole image, per square of its distance to 100.
   ///
   /// Edges between tiles hide its artifacts at large scales. Medians of 93 images; see Benchmarks/results/format-choice.md.
@@ -15,6 +17,12 @@ struct SampleSearch {
   /// The maximum distance from the target of a trial by which a quality is predicted; of one that is compared with another
   /// format, if their sizes differ by less than a factor; and otherwise.
   private static let distances = (predicting: 2.5, near: 1.5, factor: 1.2, far: 5.0)
+  /// The method of libwebp in trials that only compare formats.
+  private static let quickMethod = 2
+  /// By how much lossy WebP is larger than its tiles predict, and smaller than a quick trial of it.
+  ///
+  /// Medians of 53 images from 131,072 pixels on, and of 39 smaller ones; see Benchmarks/results/format-choice.md.
+  private static let webPFactors = (tiles: 1.05, quick: 0.95)
   /// The minimum share of predictable pixels at which a lossless result may be smaller than a lossy one.
   ///
   /// Of 196 images, 28 are smaller without loss, all of which have more; of the others, 32 have more.
@@ -30,9 +38,13 @@ struct SampleSearch {
   /// A trial of the sample.
   private struct Trial {
     let options: EncoderOptions
+    /// Whether its encoder made less effort than its options request.
+    let isQuick: Bool
     let byteCount: UInt64
     /// The similarity that the whole image probably has, at most 100; `nil` if it is lossless.
     let score: Double?
+    /// The whole result, if it may be needed.
+    let bytes: CompressedBytes?
   }
 
   /// - `ratio`: One of `ImageSample.ratios`.
@@ -60,11 +72,20 @@ struct SampleSearch {
     return try refine(encode(limit.options(encoder, quality: raised.expectedQuality)), target: raised, limit)
   }
 
+  /// The outcome of a comparison of formats.
+  struct Chosen {
+    /// The options of the encoder whose result is the smallest.
+    let options: EncoderOptions
+    /// The result of these options without metadata, if the sample is the whole image and a trial has it.
+    let bytes: CompressedBytes?
+    /// The score of the requested quality.
+    let maxScore: Double
+    /// What was compared, the smallest first.
+    let compared: [FormatTrial]
+  }
+
   /// Chooses the format whose result is the smallest at equal similarity.
-  /// - Returns: The options of its encoder, the score of the requested quality, and what was compared, the smallest first.
-  func choose(
-    _ choice: FormatChoice, _ limit: ByteLimit
-  ) throws(PipelineError) -> (options: EncoderOptions, maxScore: Double, compared: [FormatTrial]) {
+  func choose(_ choice: FormatChoice, _ limit: ByteLimit) throws(PipelineError) -> Chosen {
     var (trials, maxScore) = try lossyTrials(choice, limit)
     let score = trials.first?.score ?? 100
     let mayBeLossless = try choice.candidates.contains(where: \.isLossy) ? isPredictable : true
@@ -84,9 +105,15 @@ struct SampleSearch {
       .map { (trial: $0, size: size(of: $0, at: score)) }
     compared.sort { $0.size < $1.size }
     let best = compared[0].trial
-    let target = SimilarityTarget(score: score, maxQuality: 100)
-    compared[0].trial = try refine(best, target: target, limit.applied(to: best.options))
-    return (compared[0].trial.options, maxScore, compared.map { FormatTrial($0.trial.options, size: $0.size) })
+    if let reached = best.score, reached != score {
+      let target = SimilarityTarget(score: score, maxQuality: 100)
+      let exact = best.isQuick ? try encode(best.options, keepsBytes: sample.ratio == 1) : best
+      let isFinal = exact.bytes != nil && abs((exact.score ?? 100) - score) <= Self.enough
+      compared[0].trial = isFinal ? exact : try refine(exact, target: target, limit.applied(to: best.options))
+    }
+    return Chosen(
+      options: compared[0].trial.options, bytes: compared[0].trial.bytes, maxScore: maxScore,
+      compared: compared.map { FormatTrial($0.trial.options, size: $0.size) })
   }
 
   /// Whether a lossless result may be the smallest.
@@ -116,11 +143,14 @@ struct SampleSearch {
     }
     let target = SimilarityTarget(score: reference.score ?? 100, maxQuality: 100)
     var trials = [reference]
+    let hasFullChroma = reference.options.subsampling == .full && first.adaptsChroma && lossy.contains(first)
     for candidate in lossy where candidate.format != first.format {
+      // Its chroma has half the size: where a JPEG needs more, it takes more bytes, or does not reach the score.
+      if hasFullChroma, candidate.format == .webp { continue }
       let limit = limit.applied(to: candidate)
       let quality = candidate.format.equivalentQuality(
         choice.reference == nil ? candidate.quality : reference.options.quality)
-      let trial = try encode(limit.options(candidate, quality: quality))
+      let trial = try encode(limit.options(candidate, quality: quality), isQuick: true)
       trials.append(try refine(trial, target: target, limit, rival: size(of: reference, at: target.score)))
     }
     return (trials, maxScore)
@@ -146,7 +176,7 @@ struct SampleSearch {
       guard let step = search.expected() else { return nearest }
       let isComparable = limit.hasFullChroma == search.hasFullChroma
       limit.hasFullChroma = search.hasFullChroma
-      let trial = try encode(scale.options(first.options, step: step, limit: limit))
+      let trial = try encode(scale.options(first.options, step: step, limit: limit), isQuick: first.isQuick)
       note(trial)
       let isNearer = abs((trial.score ?? 100) - target.score) < abs((nearest.score ?? 100) - target.score)
       if !isComparable || isNearer { nearest = trial }
@@ -155,8 +185,8 @@ struct SampleSearch {
     guard rival == nil, let step = search.expected() else { return nearest }
     limit.hasFullChroma = search.hasFullChroma
     return Trial(
-      options: scale.options(first.options, step: step, limit: limit), byteCount: nearest.byteCount,
-      score: nearest.score)
+      options: scale.options(first.options, step: step, limit: limit), isQuick: first.isQuick,
+      byteCount: nearest.byteCount, score: nearest.score, bytes: nil)
   }
 
   /// Whether the score of a trial is near enough to a target.
@@ -172,9 +202,14 @@ struct SampleSearch {
   }
 
   /// Encodes the sample, and measures its similarity if it is lossy.
-  private func encode(_ encoder: EncoderOptions) throws(PipelineError) -> Trial {
+  /// - `isQuick`: Whether lossy WebP is encoded in less than half of the time, if its options do not request that anyway.
+  private func encode(
+    _ encoder: EncoderOptions, isQuick: Bool = false, keepsBytes: Bool = false
+  ) throws(PipelineError) -> Trial {
     let image = sample.image
     var options = encoder
+    if isQuick, options.format == .webp { options.webp.limitMethod(to: Self.quickMethod) }
+    let isQuick = options != encoder
     (options.width, options.height) = (image.options.width, image.options.height)
     options.metadata = EmbeddedMetadata()
     let bytes = CompressedBytes(limit: .max, budget: image.budget)
@@ -182,7 +217,9 @@ struct SampleSearch {
     let score =
       options.isLossy && SimilarityTarget.isMeasurable(PixelSize(width: options.width, height: options.height))
       ? try SimilarityTrial.score(of: bytes, options: options, image: image, budget: image.budget, allowance) : nil
-    return Trial(options: encoder, byteCount: bytes.byteCount, score: score.map { wholeScore($0, options.format) })
+    return Trial(
+      options: encoder, isQuick: isQuick, byteCount: bytes.byteCount,
+      score: score.map { wholeScore($0, options.format) }, bytes: keepsBytes ? bytes : nil)
   }
 
   /// Returns the score of the whole image where that of the sample is known.
@@ -197,7 +234,10 @@ struct SampleSearch {
   private func size(of trial: Trial, at score: Double) -> Double {
     let fixed = min(Double(trial.options.format.traits.output?.fixedByteCount ?? 0), Double(trial.byteCount))
     let distances = trial.score.map { (of: max(0.5, 100 - $0), at: max(0.5, 100 - score)) }
-    return fixed + (Double(trial.byteCount) - fixed) * sample.ratio * (distances.map { $0.of / $0.at } ?? 1)
+    var factor = distances.map { $0.of / $0.at } ?? 1
+    if trial.options.format == .webp, trial.score != nil, sample.ratio > 1 { factor *= Self.webPFactors.tiles }
+    if trial.isQuick { factor *= Self.webPFactors.quick }
+    return fixed + (Double(trial.byteCount) - fixed) * sample.ratio * factor
   }
 }
 
