@@ -166,13 +166,19 @@ def test_a_mistake_in_the_fields_of_the_batch_is_raised() -> None:
             list(client.batch(images(2), window=0))
 
 
-def test_an_error_of_the_callers_iterator_is_raised() -> None:
+@pytest.mark.parametrize("window", [4, 64])
+def test_an_error_of_the_callers_iterator_follows_the_outcomes(window: int) -> None:
     def items() -> Iterator[tuple[int, bytes]]:
-        yield from images(3)
+        yield from images(30)
         raise KeyError("no more")
 
-    with FakeWorker() as worker, Client(worker.address) as client, pytest.raises(KeyError, match="no more"):
-        list(client.batch(items()))
+    # The last items are in flight or wait when the iterator fails.
+    results: list[object] = []
+    with FakeWorker(lambda image, times: time.sleep(0.01)) as worker, Client(worker.address) as client:
+        with pytest.raises(KeyError, match="no more"):
+            for result in client.batch(items(), window=window):
+                results.append(result)
+    check(results, 30)
 
 
 def test_a_stream_that_is_refused_ends_the_batch() -> None:

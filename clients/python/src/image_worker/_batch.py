@@ -124,6 +124,7 @@ class Batch(Generic[Key]):
         self._is_exhausted = False
         self._is_stopped = False
         self._failure: BaseException | None = None
+        self._items_failure: Exception | None = None
 
     async def run(self, items: AsyncIterator[Item[Key]]) -> AsyncGenerator[BatchResult[Key], None]:
         """Processes all items. Returns results as they are ready, and takes items as results are consumed."""
@@ -133,8 +134,8 @@ class Batch(Generic[Key]):
             while (result := await self._results.get()) is not None:
                 yield result
                 self._slots.release()
-            if self._failure:
-                raise self._failure
+            if failure := self._failure or self._items_failure:
+                raise failure
         finally:
             self._is_stopped = True
             for task in tasks:
@@ -156,6 +157,15 @@ class Batch(Generic[Key]):
             self.fail(error)
 
     async def _feed(self, items: AsyncIterator[Item[Key]]) -> None:
+        try:
+            await self._take_all(items)
+        except Exception as error:
+            # It follows the outcomes of the items that were taken.
+            self._items_failure = error
+        self._is_exhausted = True
+        self._finish_if_done()
+
+    async def _take_all(self, items: AsyncIterator[Item[Key]]) -> None:
         await self._slots.acquire()
         async for item in items:
             self._unfinished += 1
@@ -176,8 +186,6 @@ class Batch(Generic[Key]):
                 self._waiting.append(_Entry(item.key, upload, start, Intake(self.workers.max_result_bytes, start)))
             self.changed.notify()
             await self._slots.acquire()
-        self._is_exhausted = True
-        self._finish_if_done()
 
     async def _watch(self) -> None:
         """Ends items whose timeout has passed, and streams on which nothing happens."""

@@ -176,7 +176,8 @@ class Client:
 
         Items are `(key, image)` or `Item`s; keys name the results. Each item has exactly one result, which contains its error
         if it failed; the others go on. Errors of a worker or a connection are retried, on other workers if there are any. If
-        no worker can be reached for `RetryPolicy.give_up_after`, or none accepts the token, that error is raised.
+        no worker can be reached for `RetryPolicy.give_up_after`, or none accepts the token, that error is raised. An error of
+        `items` is raised after the results of the items before it.
 
         Items are taken while results are consumed: at most `streams * window` items are open at a time, and the memory of a
         batch is that of so many results, each of at most `max_result_bytes`.
