@@ -95,6 +95,26 @@ struct BatchTests {
     #expect(clock.duration(to: .now) > .milliseconds(900))
   }
 
+  @Test("an error of the sequence of items follows the results of those before it", arguments: [2, 64])
+  func failingSequence(window: Int) async throws {
+    struct Gone: Error {}
+    let items = AsyncThrowingStream<Item<Int>, any Error> { continuation in
+      for item in images(20) { continuation.yield(item) }
+      continuation.finish(throwing: Gone())
+    }
+    var options = BatchOptions()
+    options.window = window
+    try await FakeWorker.with { worker in
+      try await withClient(worker.address, retry: .quick) { client in
+        var results: [BatchResult<Int>] = []
+        await #expect(throws: Gone.self) {
+          for try await result in client.batch(items, options: options) { results.append(result) }
+        }
+        check(results, 20)
+      }
+    }
+  }
+
   @Test("errors of items are theirs alone, and items have presets and fields of their own")
   func errors() async throws {
     let corrupt = GoogleRPCStatus.worker(.invalidArgument, "CORRUPT_IMAGE")

@@ -62,7 +62,7 @@ public struct BatchResults<Key: Sendable>: AsyncSequence, Sendable {
             state.add(number, Upload(item.image), try item.request(preset: preset, fields: fields))
           } catch { state.addFailure(number, error) }
         }
-      } catch { state.fail(error) }
+      } catch { state.exhaust(error) }
     }
   }
 }
@@ -113,7 +113,7 @@ extension Client {
   ///
   /// At most `streams * window` items are open at a time, and the memory of a batch is that of so many results, each of
   /// at most ``Client/defaultMaxResultBytes`` unless the client was created with another maximum.
-  /// - `items`: is iterated as results are consumed; its error ends the batch.
+  /// - `items`: is iterated as results are consumed; its error is thrown after the results of the items before it.
   public func batch<Key: Sendable, Items: AsyncSequence & Sendable>(
     _ items: Items, preset: String = "", options: BatchOptions = BatchOptions(),
     fields: (inout Fields) -> Void = { _ in }

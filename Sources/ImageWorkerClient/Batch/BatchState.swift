@@ -14,6 +14,8 @@ final class BatchState: Sendable {
     var isExhausted = false
     var isStopped = false
     var failure: (any Error)?
+    /// The error of the sequence of items, which follows the results of those before it.
+    var itemsFailure: (any Error)?
     /// The average time from sending an item to its end.
     var itemTime: Duration?
     var lanes: [BatchLaneState]
@@ -87,9 +89,11 @@ final class BatchState: Sendable {
   }
 
   /// There are no further items.
-  func exhaust() {
+  /// - `error`: that of their sequence.
+  func exhaust(_ error: (any Error)? = nil) {
     update { contents in
       contents.isExhausted = true
+      contents.itemsFailure = error
       // The room for an item that did not come.
       contents.openCount -= 1
     }
@@ -103,7 +107,7 @@ final class BatchState: Sendable {
     let end: Result<BatchEnd?, any Error>? = await wait { contents in
       if !contents.ends.isEmpty { return .success(contents.ends.removeFirst()) }
       if let failure = contents.failure { return .failure(failure) }
-      return contents.isDone ? .success(nil) : nil
+      return contents.isDone ? contents.itemsFailure.map { .failure($0) } ?? .success(nil) : nil
     }
     guard let end else { throw CancellationError() }
     return try end.get()
