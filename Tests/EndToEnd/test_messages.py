@@ -60,6 +60,10 @@ def test_a_certificate_that_is_refused_ends_the_batch_at_once(photo, tmp_path, a
             assert status == 69
             assert f"localhost:{worker.port}: its certificate is not trusted" in errors and hint in errors, errors
         assert remote(photo, tmp_path / "out", worker.port, "--tls-ca", authority.certificate)[0] == 0
+        # As certificate stores of Windows write it.
+        exported = tmp_path / "exported.pem"
+        exported.write_bytes(b"subject=CN = authority\r\n" + authority.certificate.read_bytes().replace(b"\n", b"\r\n"))
+        assert remote(photo, tmp_path / "out", worker.port, "--tls-ca", exported)[0] == 0
     finally:
         assert worker.stop() == 0
 

@@ -74,7 +74,7 @@ struct RemoteOptions: ParsableArguments {
 
   private static func check(_ option: String, _ path: String, contains part: String) throws {
     let text = String(decoding: try read(option, path), as: UTF8.self)
-    let isPEM = text.split(separator: "\n").contains { $0.hasPrefix("-----BEGIN ") && $0.contains(part) }
+    let isPEM = text.split(whereSeparator: \.isNewline).contains { $0.hasPrefix("-----BEGIN ") && $0.contains(part) }
     if !isPEM { throw FileError(option, path, "cannot be used", "it contains no \(part) in PEM format") }
   }
 
