@@ -38,7 +38,8 @@ final class InferenceJob: Sendable {
     batch = TensorBatch(
       rowCount: request.images.count, maxByteCount: environment.limits.maxMessageByteCount, budget: environment.memory
     ) { [request] shape, byteCount in
-      try InferenceResponse(request, model, shape).head(rowsByteCount: byteCount)
+      try InferenceResponse(request, model, request.returnsTensor ? shape : nil)
+        .head(rowsByteCount: request.returnsTensor ? byteCount : nil)
     }
   }
 
@@ -67,6 +68,7 @@ final class InferenceJob: Sendable {
       throw IndexedImageError(index: row, error: error)
     }
     return try batch.take(
+      withRows: request.returnsTensor,
       tail: request.reportsErrors ? InferenceResponse.tail(errors, rowCount: request.images.count) : [])
   }
 

@@ -12,6 +12,8 @@ struct InferenceRequest: Sendable {
   let images: [Data]
   /// Whether images that fail are reported in an output; otherwise they fail the call.
   let reportsErrors: Bool
+  /// Whether the tensor is returned; otherwise only the errors are.
+  let returnsTensor: Bool
 }
 
 struct IndexedImageError: Error {

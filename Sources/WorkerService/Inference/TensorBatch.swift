@@ -114,11 +114,12 @@ final class TensorBatch: Sendable {
   }
 
   /// Removes and returns the message, to which what follows the rows is added.
-  func take(tail: [UInt8]) throws(PipelineError) -> ResponseMessage {
+  func take(withRows: Bool, tail: [UInt8]) throws(PipelineError) -> ResponseMessage {
     try state.withLock { state throws(PipelineError) in
       guard let memory = state.memory.take() else {
         throw PipelineError(.internalDefect, "a tensor has no rows")
       }
+      if !withRows { state.bytes.removeSubrange(state.head...) }
       if !tail.isEmpty { state.bytes.append(contentsOf: tail) }
       defer { state.bytes = Data() }
       return ResponseMessage(state.bytes, memory)

@@ -13,28 +13,30 @@ struct InferenceResponse {
 
   private let wire: Inference_ModelInferResponse
 
-  /// - `shape`: that of a row.
-  init(_ request: InferenceRequest, _ model: InferenceModel, _ shape: TensorShape) {
+  /// - `shape`: that of a row; `nil` if the tensor is not returned.
+  init(_ request: InferenceRequest, _ model: InferenceModel, _ shape: TensorShape?) {
     let count = Int64(request.images.count)
     wire = .with { wire in
       (wire.modelName, wire.modelVersion, wire.id) = (model.name, InferenceModel.version, request.id)
-      wire.outputs = [
-        .with { output in
-          (output.name, output.datatype) = (InferenceModel.output, shape.datatype)
-          output.shape = [count] + shape.dimensions.map { Int64($0 ?? -1) }
-        }
-      ]
+      if let shape {
+        wire.outputs.append(
+          .with { output in
+            (output.name, output.datatype) = (InferenceModel.output, shape.datatype)
+            output.shape = [count] + shape.dimensions.map { Int64($0 ?? -1) }
+          })
+      }
       guard request.reportsErrors else { return }
       wire.outputs.append(
         .with { ($0.name, $0.datatype, $0.shape) = (InferenceModel.errors, "BYTES", [count]) })
     }
   }
 
-  /// Returns the message up to the first byte of the first row.
-  func head(rowsByteCount: Int) throws -> [UInt8] {
+  /// Returns the message up to the first byte of the first row; without rows, up to the errors.
+  /// - `rowsByteCount`: the size of all rows; `nil` if the tensor is not returned.
+  func head(rowsByteCount: Int?) throws -> [UInt8] {
     var writer = WireWriter()
     writer.append(try wire.serializedBytes())
-    writer.header(Self.rawContentsNumber, byteCount: rowsByteCount)
+    if let rowsByteCount { writer.header(Self.rawContentsNumber, byteCount: rowsByteCount) }
     return writer.bytes
   }
 

@@ -24,7 +24,9 @@ extension InferenceRequest {
       throw Self.invalid("id", "has \(wire.id.utf8.count) bytes; at most \(Self.maxIDByteCount) are accepted")
     }
     id = wire.id
-    reportsErrors = try Self.reportsErrors(wire.outputs)
+    let outputs = try Self.outputs(wire.outputs)
+    reportsErrors = outputs.contains(InferenceModel.errors)
+    returnsTensor = !reportsErrors || outputs.contains(InferenceModel.output)
     images = try Self.images(wire, count: count)
   }
 
@@ -50,9 +52,10 @@ extension InferenceRequest {
     return Int(count)
   }
 
-  private static func reportsErrors(
+  /// Returns the names of the requested outputs.
+  private static func outputs(
     _ outputs: [Inference_ModelInferRequest.InferRequestedOutputTensor]
-  ) throws(PipelineError) -> Bool {
+  ) throws(PipelineError) -> Set<String> {
     var names: Set<String> = []
     for (index, output) in outputs.enumerated() {
       let field = "outputs[\(index)]"
@@ -66,7 +69,7 @@ extension InferenceRequest {
         throw invalid("\(field).name", "is \"\(output.name)\", which another output has, too")
       }
     }
-    return names.contains(InferenceModel.errors)
+    return names
   }
 
   // MARK: Images

@@ -130,6 +130,11 @@ struct InferenceTests {
       }
       let reasons = texts.map { String($0.prefix { $0 != ":" }) }
       #expect(reasons == ["UNKNOWN_FORMAT", "", "EMPTY_IMAGE", "TRUNCATED_IMAGE", ""])
+      // Only the outputs that the client asks for are sent.
+      let errors = try await models.modelInfer(.raw("classifier", images, outputs: ["error"]))
+      #expect(errors.outputs == [response.outputs[1]] && errors.rawOutputContents == [response.rawOutputContents[1]])
+      let tensor = try await models.modelInfer(.raw("classifier", [photo], outputs: ["tensor"]))
+      #expect(tensor.outputs.map(\.name) == ["tensor"] && tensor.rows == [expected])
       let failing = [Array(photo.dropLast(3000)), [1]]
       let all = await failure { _ = try await models.modelInfer(.raw("classifier", failing, outputs: ["error"])) }
       #expect(all?.message.hasPrefix("image 0: ") == true)
