@@ -1,6 +1,7 @@
 """Presets as models of the Open Inference Protocol (KServe v2), with Triton's own client."""
 
 import concurrent.futures
+import hashlib
 import io
 import re
 import socket
@@ -198,6 +199,19 @@ def test_reflection_describes_the_service_as_triton_does(serving):
     methods = {method.name: (method.input_type, method.output_type) for method in copy.service[0].method}
     assert len(file.service[0].method) == 6
     assert all(methods[method.name] == (method.input_type, method.output_type) for method in file.service[0].method)
+
+
+def test_probes_need_no_token(presets, tmp_path):
+    identities = tmp_path / "identities.yaml"
+    identities.write_text(f'identities:\n  caller:\n    tokens: ["{hashlib.sha256(b"a token").hexdigest()}"]\n')
+    worker = Worker("--kserve", "--presets", presets, "--identities", str(identities))
+    with triton.InferenceServerClient(worker.address) as client:
+        assert client.is_server_live() and client.is_server_ready()
+        for call in [client.get_server_metadata, lambda: client.is_model_ready("pixels")]:
+            with pytest.raises(InferenceServerException) as caught:
+                call()
+            assert caught.value.status() == "StatusCode.UNAUTHENTICATED"
+    assert worker.stop() == 0
 
 
 def test_the_service_is_off_by_default(presets):

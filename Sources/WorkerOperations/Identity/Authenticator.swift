@@ -4,7 +4,7 @@ internal import Synchronization
 
 /// Finds out who a call is from, before any of its messages is received.
 ///
-/// Health checks are always allowed.
+/// Health checks are always allowed, those of the Open Inference Protocol included.
 package final class Authenticator: Sendable {
   private let table: Mutex<IdentityTable?>
   private let metrics: any MetricsFactory
@@ -38,7 +38,7 @@ package final class Authenticator: Sendable {
     headers.remove(name: IdentityInterceptor.key)
     let credentials = headers["authorization"]
     headers.remove(name: "authorization")
-    guard !path.hasPrefix(Self.healthPath) else { return }
+    guard !path.hasPrefix(Self.healthPath), !Self.inferenceHealthPaths.contains(path) else { return }
     guard let table = table.withLock({ $0 }) else {
       if let name = caller.certificateNames.first { headers.add(name: IdentityInterceptor.key, value: name) }
       return
@@ -56,6 +56,9 @@ package final class Authenticator: Sendable {
   }
 
   private static let healthPath = "/grpc.health.v1.Health/"
+  private static let inferenceHealthPaths = [
+    "/inference.GRPCInferenceService/ServerLive", "/inference.GRPCInferenceService/ServerReady",
+  ]
   private static let reflectionPath = "/grpc.reflection."
 
   private static func identity(
