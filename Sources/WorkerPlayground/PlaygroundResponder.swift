@@ -23,6 +23,7 @@ internal import WorkerService
 /// | `DELETE /api/images/ID` | removes an image |
 /// | `POST /api/results?image=ID&view=NAME&side=PIXELS` | the results of a `ProcessImageRequest` in JSON, as frames |
 /// | … `&auxiliary=ID,ID` | the same; its `auxiliary_images`, which have names alone, are these images |
+/// | `HEAD` | the head of what `GET` returns, except for `/api/pages/PAGE` |
 struct PlaygroundResponder: Sendable {
   /// The maximum size of a request that contains no image.
   private static let maxTextByteCount = 64 * 1024
@@ -57,18 +58,19 @@ struct PlaygroundResponder: Sendable {
     for field in RequestGate.headers { response.headers[field.name] = field.value }
     // What is left of the request would be read before the connection can be used again.
     if response.status.kind != .successful { response.headers[.connection] = "close" }
-    return response
+    return request.method == .head ? response.createHeadResponse() : response
   }
 
   private func answer(_ request: Request) async throws -> Response {
     let path = request.uri.path
     let image = path.hasPrefix("/api/images/") ? String(path.dropFirst("/api/images/".count)) : ""
     let page = path.hasPrefix("/api/pages/") ? String(path.dropFirst("/api/pages/".count)) : ""
-    switch (request.method, path) {
+    switch (request.method == .head ? .get : request.method, path) {
     case (.get, "/api/contract"): return Self.json(contract)
     case (.get, "/api/presets"): return try await presets()
     case (.get, "/api/state"): return Self.json(WorkerState(environment, uploads))
-    case (.get, _) where (1...64).contains(page.utf8.count): return presence(of: page, request)
+    case (.get, _) where (1...64).contains(page.utf8.count) && request.method == .get:
+      return presence(of: page, request)
     case (.post, "/api/images"): return try await upload(request)
     case (.post, "/api/images/keep"): return try await keep(request)
     case (.delete, _) where !image.isEmpty:

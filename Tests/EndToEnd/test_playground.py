@@ -4,6 +4,7 @@ import http.client
 import json
 import os
 import re
+import socket
 import subprocess
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -67,6 +68,20 @@ def test_every_response_restricts_the_page(playground, path):
     assert response.getheader("Referrer-Policy") == "no-referrer"
     assert response.getheader("Cross-Origin-Resource-Policy") == "same-origin"
     assert response.getheader("Access-Control-Allow-Origin") is None
+
+
+@pytest.mark.parametrize("path", ["/", "/api/contract", "/api/pages/page", "/nothing"])
+def test_a_head_has_no_body(playground, path):
+    # Whatever follows the head would be taken for the next response.
+    request = f"HEAD {path} HTTP/1.1\r\nHost: 127.0.0.1:{playground.port}\r\nConnection: close\r\n\r\n"
+    with socket.create_connection(("127.0.0.1", playground.port), timeout=60) as connection:
+        connection.sendall(request.encode())
+        head, body = connection.makefile("rb").read().split(b"\r\n\r\n", 1)
+    status = 404 if path in ["/nothing", "/api/pages/page"] else 200
+    assert head.startswith(b"HTTP/1.1 %d " % status) and body == b""
+    if status == 200:
+        response, contents = playground.send("GET", path)
+        assert response.status == 200 and b"content-length: %d" % len(contents) in head.lower()
 
 
 def test_the_page_refers_to_nothing_elsewhere(playground):
