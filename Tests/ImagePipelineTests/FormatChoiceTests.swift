@@ -225,6 +225,11 @@ struct FormatChoiceTests {
       ("image/avif,image/webp,*/*;q=0.8", "jpeg,png,webp,avif"),
       ("image/webp;q=0,image/apng,image/*", "jpeg,png"), ("text/html,application/xml;q=0.9", "jpeg,png"),
       ("", "jpeg,png"), ("image/svg+xml , image/jxl ; q=0.5", "jxl"),
+      // The most precise range counts, wherever it is.
+      ("image/jpeg;q=0,*/*", "png"), ("image/png;q=0, image/*", "jpeg"), ("*/*,image/png;q=0.0", "jpeg"),
+      ("*/*;q=0,image/webp", "webp"), ("image/*;q=0,*/*,image/webp", "webp"), ("image/*,*/*;q=0", "jpeg,png"),
+      ("image/jpeg, image/*;q=0", "jpeg"), ("image/webp;q=0,image/webp", "webp"), ("image/jpeg;q=0", "png"),
+      ("image/*;q=0,*/*", "jpeg,png"), ("*/*;q=0", "jpeg,png"),
     ])
   func reads(text: String, formats: String) throws {
     #expect(try AcceptedFormats(text: text, field: "accept").fieldValue == .word(formats))

@@ -19,17 +19,26 @@ package struct AcceptedFormats: Sendable, Hashable {
   /// The formats without a specification: those that all current browsers show, without the slow ones.
   static let standard = AcceptedFormats([.jpeg, .png, .webp])
 
-  /// Returns the formats that an element of a list stands for; `nil` for an unknown name without a slash.
-  private static func formats(_ element: Substring) -> Set<ImageFormat>? {
-    let parts = element.split(separator: ";").map { $0.filter { !$0.isWhitespace }.lowercased() }
-    guard let name = parts.first else { return [] }
-    let isRefused = parts.dropFirst().contains { $0.hasPrefix("q=") && Double($0.dropFirst(2)) == 0 }
-    if isRefused { return [] }
-    if name == "*/*" || name == "image/*" || name == "*" { return basic }
-    let short = name.hasPrefix("image/") ? String(name.dropFirst("image/".count)) : name
-    let format = OutputFormat(rawValue: short) ?? OutputFormat.synonyms[short]
-    if let format = format?.imageFormat, all.contains(format) { return [format] }
-    return name.contains("/") ? [] : nil
+  /// An element of a list, as in `image/*;q=0.5`.
+  private struct MediaRange {
+    var formats: Set<ImageFormat>
+    var isRefused: Bool
+    /// 0 for all types, 1 for all images, 2 for one format.
+    var precision: Int
+
+    /// Returns `nil` for an unknown name without a slash.
+    init?(_ element: Substring) {
+      let parts = element.split(separator: ";").map { $0.filter { !$0.isWhitespace }.lowercased() }
+      let name = parts.first ?? "/"
+      isRefused = parts.dropFirst().contains { $0.hasPrefix("q=") && Double($0.dropFirst(2)) == 0 }
+      (formats, precision) = (basic, name == "image/*" ? 1 : 0)
+      if name == "*/*" || name == "image/*" || name == "*" { return }
+      let short = name.hasPrefix("image/") ? String(name.dropFirst("image/".count)) : name
+      let format = OutputFormat(rawValue: short) ?? OutputFormat.synonyms[short]
+      let known = format?.imageFormat.flatMap { all.contains($0) ? $0 : nil }
+      if known == nil, !name.contains("/") { return nil }
+      (formats, precision) = (known.map { [$0] } ?? [], 2)
+    }
   }
 }
 
@@ -45,14 +54,22 @@ extension AcceptedFormats: FieldConvertible {
 
   package init(text: String, field: String) throws(FieldError) {
     guard text.utf8.count <= Self.maxByteCount else { throw Self.unreadable("\(text.beginning)…", field: field) }
-    var formats: Set<ImageFormat> = []
+    var ranges: [MediaRange] = []
     for element in text.split(separator: ",") {
-      guard let named = Self.formats(element) else {
-        throw Self.unreadable(element.beginning, field: field)
-      }
-      formats.formUnion(named)
+      guard let range = MediaRange(element) else { throw Self.unreadable(element.beginning, field: field) }
+      ranges.append(range)
     }
-    self.init(formats)
+    var (accepted, refused): (Set<ImageFormat>, Set<ImageFormat>) = ([], [])
+    // The most precise range that matches a format counts (RFC 9110, 12.5.1).
+    for range in ranges.sorted(by: { ($0.precision, $0.isRefused ? 0 : 1) < ($1.precision, $1.isRefused ? 0 : 1) }) {
+      if range.isRefused {
+        accepted.subtract(range.formats)
+        refused.formUnion(range.formats)
+      } else {
+        accepted.formUnion(range.formats)
+      }
+    }
+    self.init(accepted.isEmpty ? Self.basic.subtracting(refused) : accepted)
   }
 
   package static var textForm: String {
