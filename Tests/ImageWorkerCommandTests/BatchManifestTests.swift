@@ -44,6 +44,16 @@ struct BatchManifestTests {
     #expect(try rows.map { try $0.place } == ["small", "v1.2"])
   }
 
+  @Test("a byte order mark is left out, and keys of different objects and values may be equal")
+  func accepted() throws {
+    #expect(try rows("\u{FEFF}path,max-width\r\na.jpg,50\r\n") == [.init(path: "a.jpg", options: ["max-width": "50"])])
+    let filters = #"[{"name":"sepia"},{"name":"a\"name:"}]"#
+    #expect(
+      try rows("\u{FEFF}" + #"{"path": "name", "output": "path", "overrides": {"filters": "# + filters + "}}") == [
+        .init(path: "name", overrides: #"{"filters":"# + filters + "}", output: "path")
+      ])
+  }
+
   @Test("fields of CSV may contain anything")
   func fields() throws {
     var line = 0
@@ -63,6 +73,12 @@ struct BatchManifestTests {
       ("file,preset\na,b", "list:1: the first line must be"),
       ("path,preset\na,b\nc", "list:3: has 1 fields; the first line has 2"),
       ("path,preset\n,b", "list:2: path is empty"),
+      ("\npath,max-width,preset,max-width\na,1,b,2", "list:2: the column \"max-width\" is repeated"),
+      ("{\"path\": \"a\"}\n{\"path\": \"a\", \"path\": \"b\"}", "list:2: the key \"path\" is repeated"),
+      (#"{"path": "a", "overrides": {"a": {"b": {}}, "zoom": 1, "z\u006fom" : 2}}"#, "list:1: the key \"zoom\" is"),
+      (#"{"path": "a\u0000b"}"#, "list:1: path contains U+0000"),
+      (#"{"path": "a", "output": "x\u0000"}"#, "list:1: output contains U+0000"),
+      ("path,output\na,x\0", "list:2: output contains U+0000"),
     ])
   func errors(text: String, message: String) {
     let error = #expect(throws: ManifestError.self) { try BatchManifest.rows(of: Data(text.utf8), name: "list") }
@@ -89,6 +105,7 @@ struct BatchManifestTests {
     for (row, word) in [
       (BatchManifest.Row(path: "a", overrides: #"{"max_widht": 9}"#), "overrides.max_widht"),
       (BatchManifest.Row(path: "a", options: ["max-widht": "9"]), "max-widht"),
+      (BatchManifest.Row(path: "a", options: ["max-width": "9", "max_width": "8"]), "max-width is repeated"),
     ] {
       let error = #expect(throws: ManifestProblem.self) { try requests.requested(of: row) }
       #expect(error?.description.contains(word) == true, "\(String(describing: error))")

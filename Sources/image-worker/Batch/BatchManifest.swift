@@ -28,6 +28,14 @@ enum BatchManifest {
         return path
       }
     }
+
+    /// The row, if files can have its names.
+    func checked() throws -> Row {
+      for (name, text) in [("path", path), ("output", output ?? "")] where text.utf8.contains(0) {
+        throw ManifestProblem("\(name) contains U+0000, which no name of a file has")
+      }
+      return self
+    }
   }
 
   /// The maximum size of a line, and of a record of CSV.
@@ -36,6 +44,8 @@ enum BatchManifest {
   /// Reads the rows of a manifest.
   /// - Throws: `ManifestError` naming the line of the first thing that is wrong.
   static func rows(of data: Data, name: String) throws(ManifestError) -> [(line: Int, row: Row)] {
+    // Spreadsheets begin CSV with a byte order mark.
+    let data = data.starts(with: [0xEF, 0xBB, 0xBF]) ? data.dropFirst(3) : data
     let lines = data.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false)
     let first = lines.firstIndex { line in line.contains { $0 != UInt8(ascii: " ") && $0 != UInt8(ascii: "\r") } }
     guard let first else { return [] }
@@ -46,7 +56,7 @@ enum BatchManifest {
         for (index, text) in lines.enumerated() where !text.allSatisfy({ $0 == 32 || $0 == 13 }) {
           line = index + 1
           if text.count > maxLineByteCount { throw ManifestProblem("is longer than \(maxLineByteCount) bytes") }
-          rows.append((line, try row(json: text)))
+          rows.append((line, try row(json: text).checked()))
         }
         return rows
       }
@@ -56,9 +66,12 @@ enum BatchManifest {
       guard header.fields.contains("path") else {
         throw ManifestProblem("the first line must be a JSON object, or the columns of CSV, with path among them")
       }
+      for (index, column) in header.fields.enumerated() where header.fields[..<index].contains(column) {
+        throw ManifestProblem("the column \"\(column)\" is repeated")
+      }
       return try table.dropFirst().map { record in
         line = record.line
-        return (record.line, try row(record.fields, columns: header.fields))
+        return (record.line, try row(record.fields, columns: header.fields).checked())
       }
     } catch { throw ManifestError(file: name, line: line, message: "\(error)") }
   }
@@ -67,6 +80,7 @@ enum BatchManifest {
     guard case .object(let fields)? = try? JSONDecoder().decode(JSONValue.self, from: json) else {
       throw ManifestProblem("must be a JSON object")
     }
+    if let key = JSONValue.repeatedKey(in: json) { throw ManifestProblem("the key \"\(key)\" is repeated") }
     var row = Row(path: "")
     for (name, value) in fields.sorted(by: { $0.key < $1.key }) {
       switch (name, value) {
@@ -165,6 +179,28 @@ enum JSONValue: Codable, Sendable, Equatable {
     case .array(let array): try container.encode(array)
     case .object(let object): try container.encode(object)
     }
+  }
+
+  /// Returns the first key that an object in valid JSON has twice; a decoder takes one of its values.
+  static func repeatedKey(in json: Data) -> String? {
+    var (rest, keys) = ([UInt8](json)[...], [Set<String>]())
+    while let byte = rest.popFirst() {
+      switch byte {
+      case UInt8(ascii: "{"): keys.append([])
+      case UInt8(ascii: "}"): keys.removeLast()
+      case UInt8(ascii: "\""):
+        let start = rest.startIndex
+        while let next = rest.popFirst(), next != UInt8(ascii: "\"") {
+          if next == UInt8(ascii: "\\") { rest.removeFirst() }
+        }
+        let quoted = json[json.startIndex + start - 1..<json.startIndex + rest.startIndex]
+        let isKey = rest.first { ![9, 10, 13, 32].contains($0) } == UInt8(ascii: ":")
+        guard isKey, let key = try? JSONDecoder().decode(String.self, from: quoted) else { continue }
+        if !keys[keys.count - 1].insert(key).inserted { return key }
+      default: break
+      }
+    }
+    return nil
   }
 
   /// The value as one line of JSON, equal for equal values.

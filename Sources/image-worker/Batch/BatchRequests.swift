@@ -55,7 +55,9 @@ struct BatchRequests {
           "the column \"\(column)\" is unknown; it must be path, preset, output, overrides or an option"
             + NearestName.question(name, in: names + ["path", "preset", "output", "overrides"]))
       }
-      values[name] = [value]
+      guard values.updateValue([value], forKey: name) == nil else {
+        throw ManifestProblem("the option \(name) is repeated; write it with - or with _, not with both")
+      }
     }
     return try ConfigurationTable.configuration(values)
   }
