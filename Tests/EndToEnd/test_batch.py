@@ -85,6 +85,15 @@ def test_a_folder_is_processed_whatever_fails_in_it(folder, tmp_path):
             assert line["peak_memory_bytes"] > 0 and line["timings"]["decode"] > 0
 
 
+def test_an_error_after_the_last_image_interrupts_nothing(folder, tmp_path):
+    out = tmp_path / "out"
+    (out / ".image-worker/failures.jsonl/file").mkdir(parents=True)
+    status, output, errors = run(folder, "--out", out, *ARGUMENTS)
+    summary = json.loads(output.splitlines()[-1])["summary"]
+    assert status == 1 and "failures.jsonl cannot be written" in errors
+    assert summary["images"] == summary["total"] and summary["interrupted"] is False
+
+
 def test_a_list_names_images_and_text_tells_of_them(folder, tmp_path):
     listed = tmp_path / "list"
     listed.write_text(f"{folder / 'b.jpg'}\n\n{folder / 'missing.jpg'}\n{folder / 'notes.txt'}\n")

@@ -50,7 +50,8 @@ final class RunReport: Sendable {
       }
     } catch {
       // What has ended is of use, whatever ended the run; standard output may be what failed.
-      if state.withLock({ $0.tally.completed }) > 0 { try? conclude(isInterrupted: true) }
+      let tally = state.withLock { $0.tally }
+      if tally.completed > 0 { try? conclude(isInterrupted: tally.completed < tally.total) }
       throw error
     }
     try conclude(isInterrupted: isInterrupted())
