@@ -98,8 +98,8 @@ extension Warning {
     case .droppedFrames(let count, let isMinimum):
       ReportedWarning(
         .framesDropped,
-        "the result lacks \(isMinimum ? "at least " : "")\(count) of the animation's frames; set max_frames to keep "
-          + "them", ["frames": "\(count)"])
+        "the result lacks \(isMinimum ? "at least " : "")\(count) of the animation's frames; to keep them, set "
+          + "max_frames, and preferred_format to one of \(Self.animationFormats)", ["frames": "\(count)"])
     case .repairedDamage:
       ReportedWarning(.damageRepaired, "the file is damaged; the decoder repaired or skipped the damaged parts")
     case .damagedWithoutLoss:
@@ -193,6 +193,9 @@ extension Warning {
         .gainMapRemoved, "the HDR gain map was removed: \(obstacle.reason)", ["cause": obstacle.rawValue])
     }
   }
+
+  private static let animationFormats = ImageFormat.allCases.filter(\.storesFrames).map(\.rawValue)
+    .joined(separator: ", ")
 
   private static func text(_ quality: Double?) -> String { quality.map { "\($0)" } ?? "lossless" }
 

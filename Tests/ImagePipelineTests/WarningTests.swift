@@ -5,6 +5,12 @@ import Testing
 struct WarningTests {
   private static let (small, large) = (PixelSize(width: 3, height: 4), PixelSize(width: 50, height: 60))
 
+  @Test("dropped frames name what keeps them, as the format may be why there is one")
+  func droppedFrames() {
+    let message = Warning.droppedFrames(2, isMinimum: false).reported.message
+    #expect(message.contains("set max_frames, and preferred_format to one of png, webp, gif"), "\(message)")
+  }
+
   /// Warnings with values, of which each differs from the others.
   private static let warnings: [(Warning, Warning.Code, [String: String])] = [
     (.damaged(row: 7, height: 90), .damaged, ["row": "7", "height": "90"]),
