@@ -1,3 +1,13 @@
+extension String {
+  /// The parts between separators.
+  ///
+  /// `split` on a string finds no separator before a combining mark, with which it is one character.
+  package func parts(separator: Unicode.Scalar, maxSplits: Int = .max) -> [String] {
+    unicodeScalars.split(separator: separator, maxSplits: maxSplits, omittingEmptySubsequences: false)
+      .map { String($0) }
+  }
+}
+
 extension StringProtocol {
   /// The beginning of a text that a client sent, as messages show it.
   ///

@@ -133,12 +133,14 @@ struct ImageWorker: AsyncParsableCommand {
     return "there is no command \"\(name)\"" + NearestName.question(name, in: names)
   }
 
-  /// The arguments with `--name=` as an option and an empty value, which ArgumentParser takes for a missing one.
+  /// The arguments with `--name=` as an option and an empty value, which ArgumentParser takes for a missing one, and with
+  /// options and values apart where a combining mark follows the sign, which it does not find then.
   static func arguments(_ given: [String]) -> [String] {
     let end = given.firstIndex(of: "--") ?? given.endIndex
     return given[..<end].flatMap { argument in
-      let isEmpty = argument.hasPrefix("--") && argument.firstIndex(of: "=") == argument.indices.last
-      return isEmpty ? [String(argument.dropLast()), ""] : [argument]
+      guard argument.hasPrefix("--"), let sign = argument.unicodeScalars.firstIndex(of: "=") else { return [argument] }
+      let value = String(argument.unicodeScalars[sign...].dropFirst())
+      return value.isEmpty || sign != argument.firstIndex(of: "=") ? [String(argument[..<sign]), value] : [argument]
     } + given[end...]
   }
 

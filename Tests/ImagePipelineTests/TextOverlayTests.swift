@@ -325,6 +325,10 @@ struct TextOverlayTests {
           text: TextOverlay(
             "One, two\nthree=3", font: "Sans Bold", size: 24, color: Self.red, outlineWidth: 0.1,
             boxColor: Color(red: 0, green: 0, blue: 0), maxWidth: 0.5, alignment: .center)))
+    // A combining mark is part of the text, and not of what precedes it.
+    let marked = try Overlay(text: "text=\u{301}a\\,\u{302}\\n\u{303},font=\u{304}", field: "--overlay")
+    #expect(marked.text.map { Array($0.text.unicodeScalars) } == Array("\u{301}a,\u{302}\n\u{303}".unicodeScalars))
+    #expect(marked.text?.font == "\u{304}")
     for wrong in ["text=a,size=0", "text=a,sizes=3", "text=a,color=red", "logo,font=Sans", "text=a\u{7}"] {
       #expect(throws: (any Error).self, "\(wrong)") { try Overlay(text: wrong, field: "--overlay") }
     }

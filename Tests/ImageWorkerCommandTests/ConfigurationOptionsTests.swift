@@ -161,13 +161,14 @@ struct ConfigurationOptionsTests {
   func renditions() throws {
     let options = try ResultOptions.parse([
       "--preset", "thumbnail", "--format", "png", "--rendition", "small: --max-width 300 --crop 1,2,3x4", "--rendition",
-      "other:--preset favicon --format webp",
+      "other:--preset favicon --format webp --metadata-title \u{301}e",
     ])
     let requested = try options.requested
     #expect(requested.results.map(\.id) == ["small", "other"] && requested.suffixes == ["-small", "-other"])
     let (small, other) = (requested.results[0].configuration, requested.results[1].configuration)
     #expect(small.maxWidth == 300 && small.maxHeight == 720 && small.preferredFormat == .png && small.crop?.height == 4)
     #expect(other.maxWidth == 64 && other.preferredFormat == .webp && other.crop == nil)
+    #expect(other.metadataTitle == "\u{301}e")
   }
 
   static let seventeen: [String] = (0..<17).flatMap { ["--rendition", "\($0):"] }
@@ -177,7 +178,8 @@ struct ConfigurationOptionsTests {
     arguments: [
       (["--rendition", "small"], "name, a colon and options"),
       (["--rendition", ": --max-width 3"], "between 1 and 64"),
-      (["--rendition", "a/b: --max-width 3"], "no slash"), (["--rendition", "a: --max-width 0"], "--max-width is 0"),
+      (["--rendition", "a/b: --max-width 3"], "no slash"), (["--rendition", "a/\u{301}: --max-width 3"], "no slash"),
+      (["--rendition", "a: --max-width 0"], "--max-width is 0"),
       (["--rendition", "a: --max-widht 1"], "--rendition \"a\""), (["--rendition", "a: b"], "--rendition \"a\""),
       (["--rendition", "a:", "--rendition", "a: --pad"], "twice"),
       (["--rendition", "a:", "--preview"], "request a small rendition instead"),

@@ -128,13 +128,12 @@ extension Overlay: FieldRecord {
   /// Parses an overlay in command-line notation: `logo`, or `logo,scale=0.2,gravity=south-east,x=10,y=10`; a text as
   /// `text=For sale,size=24,gravity=south`, in which a backslash precedes commas, and `\\n` is a new line.
   package init(text: String, field: String) throws(FieldError) {
-    let isText = text.hasPrefix("text=")
-    var parts =
-      isText ? Self.escapedParts(text) : text.split(separator: ",", omittingEmptySubsequences: false).map(String.init)
+    let isText = text.unicodeScalars.starts(with: "text=".unicodeScalars)
+    var parts = isText ? Self.escapedParts(text) : text.parts(separator: ",")
     self.init(image: isText ? "" : parts.removeFirst())
     if !isText, image.isEmpty { throw Self.unreadable(text, field: field) }
     for part in parts {
-      let pair = part.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false).map(String.init)
+      let pair = part.parts(separator: "=", maxSplits: 1)
       guard pair.count == 2 || pair[0] == "tile" else {
         throw FieldError(
           "\(field) \"\(text)\": \"\(part)\" is not a field and its value, as in opacity=0.5", field: field)
@@ -152,16 +151,16 @@ extension Overlay: FieldRecord {
   private static func escapedParts(_ text: String) -> [String] {
     var parts = [""]
     var isEscaped = false
-    for character in text {
+    for scalar in text.unicodeScalars {
       if isEscaped {
-        parts[parts.count - 1].append(character == "n" ? "\n" : character)
+        parts[parts.count - 1].unicodeScalars.append(scalar == "n" ? "\n" : scalar)
         isEscaped = false
-      } else if character == "\\" {
+      } else if scalar == "\\" {
         isEscaped = true
-      } else if character == "," {
+      } else if scalar == "," {
         parts.append("")
       } else {
-        parts[parts.count - 1].append(character)
+        parts[parts.count - 1].unicodeScalars.append(scalar)
       }
     }
     return parts

@@ -218,17 +218,19 @@ private struct RenditionOptions: ParsableArguments {
 
   /// - `text`: as in `small: --max-width 300`.
   static func read(_ text: String) throws -> (id: String, options: RenditionOptions) {
-    guard let colon = text.firstIndex(of: ":") else {
+    guard let colon = text.unicodeScalars.firstIndex(of: ":") else {
       throw ValidationError(
         "--rendition is \"\(text)\"; it must be a name, a colon and options, as in 'small: --max-width 300'.")
     }
     let id = text[..<colon].split(separator: " ").joined(separator: " ")
-    guard (1...maxNameByteCount).contains(id.utf8.count), !id.contains("/"), !id.contains("\0") else {
+    guard (1...maxNameByteCount).contains(id.utf8.count), !id.unicodeScalars.contains("/"), !id.utf8.contains(0)
+    else {
       throw ValidationError(
         "--rendition has the name \"\(id)\"; it must have between 1 and \(maxNameByteCount) bytes, and no slash.")
     }
     do {
-      return (id, try parse(text[text.index(after: colon)...].split(separator: " ").map(String.init)))
+      let options = String(text.unicodeScalars[colon...].dropFirst())
+      return (id, try parse(options.parts(separator: " ").filter { !$0.isEmpty }))
     } catch {
       throw ValidationError("--rendition \"\(id)\": \(message(for: error))")
     }
