@@ -101,6 +101,15 @@ struct KeptMetadataTests {
     }
   }
 
+  @Test("texts have no control characters", arguments: ["a\0", "a\r", "a\u{7F}", "a\u{80}b", "a\u{85}b", "\u{9F}"])
+  func controls(text: String) {
+    var configuration = ProcessingConfiguration()
+    configuration.metadataTitle = text
+    #expect(throws: PipelineError.self) { try configuration.validate() }
+    configuration.metadataTitle = "a\tb\n\u{A0}\u{AD}"
+    #expect(throws: Never.self) { try configuration.validate() }
+  }
+
   @Test("content credentials of AVIF are found", .enabled(if: ImageFormat.avif.isDecodable))
   func credentials() throws {
     let plain = Fixture.bytes("photo.avif")

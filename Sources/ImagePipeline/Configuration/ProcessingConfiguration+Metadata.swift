@@ -39,7 +39,7 @@ extension ProcessingConfiguration {
     text in
     (1...maxTextByteCount).contains(text.utf8.count)
       && text.unicodeScalars.allSatisfy { scalar in
-        (scalar.value >= 0x20 && scalar.value != 0x7F && scalar.value != 0xFFFE && scalar.value != 0xFFFF)
+        (scalar.properties.generalCategory != .control && scalar.value != 0xFFFE && scalar.value != 0xFFFF)
           || scalar == "\n" || scalar == "\t"
       }
   }
