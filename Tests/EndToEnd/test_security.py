@@ -448,6 +448,12 @@ def test_scopes_and_quotas(known):
         assert (code, reason) == (grpc.StatusCode.PERMISSION_DENIED, "PERMISSION_DENIED")
     limited = with_token(worker, tokens["presets"])
     limited.pool = reader.pool
+    for renditions in [[], [{"rendition_id": "a", "preset": "favicon"}]]:
+        request = reader.message("ProcessImageRequest")(
+            image=photo, preset="" if renditions else "favicon", renditions=renditions,
+            auxiliary_images=[{"name": "a", "image": photo}])
+        code, _, details = error_of(limited.call("ProcessImage", "unary_stream")(request, timeout=60))
+        assert code == grpc.StatusCode.PERMISSION_DENIED and details["ErrorInfo"].metadata["field"] == "auxiliary_images"
     request = reader.message("ListPresetsRequest")()
     listed = limited.call("ListPresets", "unary_unary")(request, timeout=60)
     assert [preset.name for preset in listed.presets] == ["favicon"]

@@ -145,5 +145,9 @@ struct CallerAccountTests {
       try account.check(preset: "preview", setsFields: false)
     }
     #expect(throws: CallerError.self) { try account.check(preset: "favicon", setsFields: true) }
+    let message = "the identity a may only use presets; leave auxiliary_images empty"
+    #expect(throws: CallerError.notAllowed(message, field: "auxiliary_images")) {
+      try account.checkConfiguring(field: "auxiliary_images")
+    }
   }
 }

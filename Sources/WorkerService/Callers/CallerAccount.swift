@@ -89,9 +89,14 @@ final class CallerAccount: Sendable {
     guard mayUse(preset: preset) else {
       throw .notAllowed("the identity \(name) may not use the preset \"\(preset)\"", field: "preset")
     }
-    guard setsFields, state.withLock({ $0.policy?.mayConfigure == false }) else { return }
-    throw .notAllowed(
-      "the identity \(name) may only use presets; leave configuration empty", field: "configuration")
+    if setsFields { try checkConfiguring(field: "configuration") }
+  }
+
+  /// Checks whether the caller may send more than an image and the name of a preset.
+  /// - Throws: `notAllowed`.
+  func checkConfiguring(field: String) throws(CallerError) {
+    guard state.withLock({ $0.policy?.mayConfigure == false }) else { return }
+    throw .notAllowed("the identity \(name) may only use presets; leave \(field) empty", field: field)
   }
 
   /// Begins an image of the caller.

@@ -58,9 +58,7 @@ package struct ImageWorkerService: Imageworker_V1_ImageWorkerService.SimpleServi
   ) async throws -> Imageworker_V1_InspectImageResponse {
     try await environment.serve { cancellation in
       try environment.limits.check(messageByteCount: request.image.count)
-      var configuration = try environment.configuration(
-        preset: request.preset, overrides: request.configuration,
-        hasAuxiliaryImages: !request.auxiliaryImages.isEmpty)
+      var configuration = try environment.configuration(preset: request.preset, overrides: request.configuration)
       if request.hasFacts { configuration.facts = request.facts }
       let auxiliary = try environment.auxiliaryImages(request.auxiliaryImages, beside: request.image)
         .used(by: configuration)

@@ -6,12 +6,13 @@ internal import WorkerProtocol
 extension WorkerEnvironment {
   /// Returns the images that the overlays of a request can name: its own, and for other names those of the operator.
   /// - `wire`: the auxiliary images of the request.
-  /// - Throws: `invalidField`, `limitExceeded`.
+  /// - Throws: `invalidField`, `limitExceeded`, and `CallerError` if its caller may only use presets.
   func auxiliaryImages(
     _ wire: [Imageworker_V1_AuxiliaryImage], beside image: Data
-  ) throws(PipelineError) -> AuxiliaryImages {
+  ) throws -> AuxiliaryImages {
     var images = overlays.images
     guard !wire.isEmpty else { return images }
+    try currentCaller?.checkConfiguring(field: "auxiliary_images")
     guard !takesOnlyPresets else {
       throw PipelineError(
         .invalidField, "this worker accepts only presets; leave auxiliary_images empty", field: "auxiliary_images",

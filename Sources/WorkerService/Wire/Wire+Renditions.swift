@@ -6,15 +6,14 @@ internal import WorkerProtocol
 extension WorkerEnvironment {
   /// Returns the configuration of a request: its preset with its own fields in place.
   /// - Throws: `unknownPreset`, `invalidField`, `unservedField`, and `CallerError` if its caller may not ask for it.
-  /// - `hasAuxiliaryImages`: whether it brings images for overlays.
   func configuration(
-    preset: String, overrides: Imageworker_V1_ProcessingConfiguration, hasAuxiliaryImages: Bool = false
+    preset: String, overrides: Imageworker_V1_ProcessingConfiguration
   ) throws -> ProcessingConfiguration {
     let catalog = presets
     if let caller = currentCaller {
       try caller.check(
         preset: preset.isEmpty ? Preset.defaultName : preset,
-        setsFields: hasAuxiliaryImages || overrides != Imageworker_V1_ProcessingConfiguration())
+        setsFields: overrides != Imageworker_V1_ProcessingConfiguration())
     }
     guard !takesOnlyPresets || overrides == Imageworker_V1_ProcessingConfiguration() else {
       let names = catalog.presets.map(\.name).joined(separator: ", ")
@@ -30,10 +29,8 @@ extension WorkerEnvironment {
   /// - Throws: `PipelineError`, or `RenditionError` of one.
   func renditions(of request: some ResultRequest) throws -> [Rendition] {
     let auxiliary = try auxiliaryImages(request.auxiliaryImages, beside: request.image)
-    let hasAuxiliaryImages = !request.auxiliaryImages.isEmpty
     guard !request.renditions.isEmpty else {
-      let configuration = try configuration(
-        preset: request.preset, overrides: request.configuration, hasAuxiliaryImages: hasAuxiliaryImages)
+      let configuration = try configuration(preset: request.preset, overrides: request.configuration)
       let memory = request.hasSharedMemory ? try sharedMemory(request.sharedMemory) : nil
       return [
         Rendition(
@@ -48,8 +45,7 @@ extension WorkerEnvironment {
         try Rendition.check(id: wire.renditionID, beside: &ids)
         return Rendition(
           index: index, id: wire.renditionID,
-          configuration: try configuration(
-            preset: wire.preset, overrides: wire.configuration, hasAuxiliaryImages: hasAuxiliaryImages),
+          configuration: try configuration(preset: wire.preset, overrides: wire.configuration),
           auxiliary: auxiliary, memory: wire.hasSharedMemory ? try sharedMemory(wire.sharedMemory) : nil)
       } catch { throw RenditionError(index: index, error: error) }
     }
