@@ -5,8 +5,9 @@ CONFIGURATION ?= release
 SWIFT_BUILD = deploy/swift.sh build -c $(CONFIGURATION) --product image-worker
 WORKER = .build/$(CONFIGURATION)/image-worker
 
-.PHONY: run test unit-test codec-test kernel-test example-test end-to-end-test soak-test soak leaks spark-test fuzz build release setup format check-format generate \
-        check-generated lint breaking text docs bench corpus compare bench-pair cost-gate figures completions dist sbom clean
+.PHONY: run test unit-test c-test codec-test kernel-test example-test end-to-end-test soak-test soak \
+        leaks spark-test fuzz build release setup format check-format generate check-generated lint breaking text docs bench \
+        corpus compare bench-pair cost-gate figures completions dist sbom clean
 
 # The port of ARGS, for the call that is printed.
 PORT = $(or $(shell echo '$(ARGS)' | sed -nE 's/.*--port[= ]+([0-9]+).*/\1/p'),50051)
@@ -27,7 +28,11 @@ build: setup
 
 ## Pass every test: the decoders' against libjpeg-turbo and a minute of fuzzing, those of the package, packages that use its
 ## library, a minute of trouble, and those of a foreign client against the worker.
-test: setup codec-test kernel-test fuzz unit-test example-test soak-test end-to-end-test
+test: setup c-test fuzz unit-test example-test soak-test end-to-end-test
+
+# At the same time, as each uses one core; the output of each is printed when it ends.
+c-test: setup
+	$(MAKE) --no-print-directory --jobs=2 $(if $(filter output-sync,$(.FEATURES)),--output-sync=recurse) codec-test kernel-test
 
 # Suites of what has kernels for several instruction sets, and those of what uses them.
 KERNEL_TESTS = CPixelsTests|ImageKernelsTests|ImageCodecsTests
