@@ -28,20 +28,21 @@ struct LastConfigurationTests {
 
   @Test("is not that of a request whose texts only look the same")
   func texts() throws {
-    for title in ["é", "e\u{301}", "é"] {
-      let requests: [Imageworker_V1_ProcessingConfiguration] = [
-        .with { $0.metadataTitle = title },
-        .with { $0.overlays = [.with { $0.text = .with { $0.text = title } }] },
-      ]
-      for request in requests {
-        let value = try last.value(base, request)
-        let found = try #require(value.metadataTitle ?? value.overlays?.first?.text?.text)
-        #expect(Array(found.utf8) == Array(title.utf8))
-      }
+    let titles = ["é", "e\u{301}", "é"]
+    // One after the other, as only the last one is kept.
+    for title in titles {
+      let value = try last.value(base, .with { $0.metadataTitle = title })
+      #expect(value.metadataTitle.map { Array($0.utf8) } == Array(title.utf8))
+    }
+    for title in titles {
+      let value = try last.value(base, .with { $0.overlays = [.with { $0.text = .with { $0.text = title } }] })
+      #expect(value.overlays?.first?.text.map { Array($0.text.utf8) } == Array(title.utf8))
+    }
+    for title in titles {
       var preset = base
       preset.metadataCopyright = title
-      let copyright = try #require(try last.value(preset, .with { $0.maxHeight = 10 }).metadataCopyright)
-      #expect(Array(copyright.utf8) == Array(title.utf8))
+      let value = try last.value(preset, overrides(height: 10))
+      #expect(value.metadataCopyright.map { Array($0.utf8) } == Array(title.utf8))
     }
   }
 

@@ -80,7 +80,7 @@ struct SampleSearch {
     let bytes: CompressedBytes?
     /// The score of the requested quality.
     let maxScore: Double
-    /// What was compared, the smallest first.
+    /// The formats that were compared, the smallest first.
     let compared: [FormatTrial]
   }
 
