@@ -119,19 +119,22 @@ struct MessageQueue {
   mutating func grant(room: Int, now: UploadLink.Instant) -> [Waiter] {
     guard !waiters.isEmpty else { return [] }
     var granted: [Waiter] = []
+    var large = nextLarge
     var index = 0
     while index < waiters.count {
       let request = waiters[index].request
       let hasRoom =
-        (request.byteCount <= Self.smallByteCount || index == nextLarge) && mayBegin(waiting: request, room: room, now)
+        (request.byteCount <= Self.smallByteCount || index == large) && mayBegin(waiting: request, room: room, now)
       if hasRoom || request.isContinuation && fitsReserve(request.byteCount) {
         granted.append(admit(at: index, hasRoom: hasRoom, now))
+        large = nextLarge
       } else {
         index += 1
       }
     }
-    while let index = nextLarge, mayBegin(waiting: waiters[index].request, room: room, now) {
+    while let index = large, mayBegin(waiting: waiters[index].request, room: room, now) {
       granted.append(admit(at: index, hasRoom: true, now))
+      large = nextLarge
     }
     return granted
   }
