@@ -581,14 +581,19 @@ static ccodecs_status begin_filling(ccodecs_decoder *decoder, ccodecs_status fai
   return CCODECS_OK;
 }
 
-/// Returns gray rows, a few at a time so that the planes advance together.
+/// Returns gray rows, a few at a time. Each plane has as many as belong to those of the first, as rows wait for the
+/// planes that lag.
 static ccodecs_status give_fill(ccodecs_decoder *decoder, ccodecs_rows *rows) {
   static const uint32_t most = 16;
+  const uint32_t height = decoder->layout.planes[0].height, left = decoder->rows_left[0];
+  const uint64_t given = height - left + (left < most ? left : most);
   bool has_rows = false;
   for (uint32_t i = 0; i < decoder->layout.plane_count; i++) {
+    const uint32_t due = (uint32_t)(given * decoder->layout.planes[i].height / height);
+    const uint32_t before = decoder->layout.planes[i].height - decoder->rows_left[i];
     rows->planes[i] = decoder->fill;
     rows->row_strides[i] = 0; // all rows share one buffer
-    rows->row_counts[i] = decoder->rows_left[i] < most ? decoder->rows_left[i] : most;
+    rows->row_counts[i] = due > before ? due - before : 0;
     has_rows = has_rows || rows->row_counts[i] > 0;
   }
   return has_rows ? CCODECS_ROWS_READY : CCODECS_DONE;
