@@ -61,22 +61,26 @@ ccodecs_status ccodecs_row_decoder_start(
 static ccodecs_status read_strip(row_decoder *d, ccodecs_input *input, ccodecs_rows *rows) {
   ccodecs_decoder *base = &d->base;
   uint32_t count = 0;
-  ccodecs_status status = CCODECS_OK;
-  while (count < d->strip_rows && d->row < base->header.height) {
+  ccodecs_status status = d->postponed;
+  d->postponed = CCODECS_OK;
+  while (status == CCODECS_OK && count < d->strip_rows && d->row < base->header.height) {
     status = format_of(d)->read_row(d, input);
-    if (status != CCODECS_OK) {
-      break;
+    if (status == CCODECS_OK) {
+      d->stored_count = 0;
+      format_of(d)->put_row(d, d->strip + count * d->row_bytes);
+      count++;
+      d->row++;
     }
-    d->stored_count = 0;
-    format_of(d)->put_row(d, d->strip + count * d->row_bytes);
-    count++;
-    d->row++;
   }
   if (count > 0) {
+    if (status >= CCODECS_CORRUPT) {
+      d->postponed = status;
+      base->failure = CCODECS_OK;
+    }
     rows->planes[0] = d->strip;
     rows->row_strides[0] = d->row_bytes;
     rows->row_counts[0] = count;
-    return CCODECS_ROWS_READY; // the next call reports a failure after these rows
+    return CCODECS_ROWS_READY;
   }
   if (status == CCODECS_NEEDS_INPUT && input->is_last) {
     return ccodecs_decoder_fail(base, CCODECS_TRUNCATED, "the %s data ends before the last row", format_of(d)->name);

@@ -29,8 +29,9 @@ struct row_decoder {
   uint8_t *strip;
   size_t row_bytes; ///< Size of a returned row.
   uint32_t strip_rows;
-  uint32_t row;        ///< Number of complete rows.
-  ccodecs_bytes ahead; ///< Bytes from the first row on that were buffered with the header.
+  uint32_t row;             ///< Number of complete rows.
+  ccodecs_status postponed; ///< A failure after rows that are returned first; its reason is recorded.
+  ccodecs_bytes ahead;      ///< Bytes from the first row on that were buffered with the header.
 };
 
 /// Records CCODECS_CORRUPT with a reason that follows the format's name.
