@@ -196,6 +196,37 @@ struct DamageTests {
     for channel in pixels.color(x: 3, y: pixels.layout[0].height - 1) { #expect(abs(channel - 128) <= 2) }
   }
 
+  @Test(
+    "rows before the damage are returned, however many of a strip they are",
+    arguments: ["text.ppm", "photo.hdr"])
+  func rows(name: String) throws {
+    var bytes = Fixture.bytes(name)
+    for at in bytes.count * 3 / 4..<bytes.count * 3 / 4 + 40 { bytes[at] = 2 }
+    let (pixels, row) = try processDamaged(bytes)
+    #expect(row > 0)
+    #expect(rowsDiffering(pixels, try whole(name)).allSatisfy { $0 >= row - 1 })
+  }
+
+  @Test("a small lossless WebP's rows before the damage are returned, whatever the windows")
+  func smallWebP() throws {
+    let small = ProcessingConfiguration(preferredFormat: .webp, webp: WebPOptions(isLossless: true))
+    let bytes = try process(Fixture.bytes("pngsuite-tbbn3p08.png"), small).bytes
+    #expect(bytes.count < 4096)
+    var delivered = 0
+    for at in stride(from: bytes.count / 3, to: bytes.count, by: 7) {
+      var damaged = bytes
+      damaged[at] ^= 0x10
+      // Most flips only change pixels.
+      guard (try? process(damaged, Self.strict)) == nil else { continue }
+      let result = try? process(damaged, Self.tolerant)
+      for windowByteCount in [1, 7, 300] {
+        #expect((try? process(damaged, Self.tolerant, windowByteCount: windowByteCount))?.bytes == result?.bytes)
+      }
+      delivered += result.map { Self.damagedRow($0.report) == nil ? 0 : 1 } ?? 0
+    }
+    #expect(delivered > 0)
+  }
+
   @Test("a rendition that does not tolerate damage fails, unless its rows are intact, while one that does succeeds")
   func renditions() throws {
     let bytes = Self.withStrayMarker("photo-420.jpg", percent: 60)

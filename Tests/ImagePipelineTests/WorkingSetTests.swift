@@ -73,6 +73,19 @@ struct WorkingSetTests {
     }
   }
 
+  @Test(
+    "fits truncated and damaged images", arguments: ["photo-420.jpg", "photo-422.jpg", "photo.webp"])
+  func missingRows(name: String) throws {
+    let bytes = Array(Fixture.bytes(name).prefix(Fixture.bytes(name).count / 3))
+    for format in [OutputFormat.png, .jpeg] {
+      var configuration = ProcessingConfiguration(
+        maxWidth: 1600, maxHeight: 1600, compressionQuality: 0.8, preferredFormat: format, allowUpscale: true)
+      configuration.tolerateTruncation = true
+      configuration.tolerateDamage = true
+      try Self.check(name, bytes, configuration)
+    }
+  }
+
   /// Returns the working set of an image that is scaled to a small JPEG.
   private static func workingSet(_ bytes: [UInt8], limits: ImageLimits = ImageLimits()) throws -> Int {
     var reader = ImageReader(limits: limits)

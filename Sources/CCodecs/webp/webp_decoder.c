@@ -27,6 +27,9 @@ static const size_t least_slice_bytes = 64;
 /// runs out of bytes, it returns to its last saved state: byte by byte, the work would grow with the square of the file
 /// size.
 static const size_t lossless_slice_bytes = 4096;
+/// The same of these first bytes if damage is tolerated, as libwebp gives no row of a slice with damage.
+static const size_t first_slice_bytes = 256;
+static const size_t most_slice_bytes = 16384;
 
 // MARK: The container
 
@@ -184,6 +187,18 @@ static ccodecs_status read_header(ccodecs_decoder *base, ccodecs_input *input) {
 
 // MARK: Memory
 
+/// Returns the number of bytes to pass to libwebp at a time. libwebp decodes every row that it can, and all of them
+/// wait in memory. About one row of macroblocks at a time keeps that window small in images that compress evenly.
+static size_t slice_bytes(const webp_decoder *d) {
+  if (d->is_lossless && d->base.tolerates_damage && d->passed_bytes < lossless_slice_bytes) {
+    return first_slice_bytes;
+  }
+  const uint64_t rows = d->base.header.height / 16 + 1;
+  const uint64_t even = d->file_bytes / rows / 2;
+  const size_t least = d->is_lossless ? lossless_slice_bytes : least_slice_bytes;
+  return even < least ? least : even > most_slice_bytes ? most_slice_bytes : (size_t)even;
+}
+
 static void measure_plane(const webp_decoder *d, uint32_t index, size_t *row_bytes, uint32_t *height) {
   const ccodecs_header *header = &d->base.header;
   *row_bytes = d->plane_count == 1 ? d->row_bytes : index == 0 ? header->width : (header->width + 1) / 2;
@@ -228,7 +243,7 @@ static ccodecs_status estimate(
   const uint64_t waiting = slice_rows < height ? slice_rows : height;
   const uint64_t more = waiting > window_row_count ? (waiting - window_row_count) * d->row_bytes : 0;
   *byte_count =
-      library_charge(d) + canvas + (slice_rows > 16 ? more : 0) + (d->is_lossless ? 2 * lossless_slice_bytes + 128 : 0);
+      library_charge(d) + canvas + (slice_rows > 16 ? more : 0) + (d->is_lossless ? 2 * slice_bytes(d) + 128 : 0);
   return CCODECS_OK;
 }
 
@@ -322,15 +337,6 @@ static ccodecs_status start(ccodecs_decoder *base, const ccodecs_decode_options 
   return CCODECS_OK;
 }
 
-/// Returns the number of bytes to pass to libwebp at a time. libwebp decodes every row that it can, and all of them
-/// wait in memory. About one row of macroblocks at a time keeps that window small in images that compress evenly.
-static size_t slice_bytes(const webp_decoder *d) {
-  const uint64_t rows = d->base.header.height / 16 + 1;
-  const uint64_t even = d->file_bytes / rows / 2;
-  const size_t least = d->is_lossless ? lossless_slice_bytes : least_slice_bytes;
-  return even < least ? least : even > 16384 ? 16384 : (size_t)even;
-}
-
 /// Charges for decoded rows that exceed the window already charged.
 static ccodecs_status charge_waiting(webp_decoder *d) {
   const uint32_t waiting = d->decoded - d->given;
@@ -361,27 +367,28 @@ static ccodecs_status decode(webp_decoder *d, const uint8_t *bytes, size_t count
   return charge_waiting(d);
 }
 
-/// Buffers bytes of a lossless image until there are enough for libwebp. Returns CCODECS_OK when there are,
-/// CCODECS_NEEDS_INPUT, or the failure.
-static ccodecs_status gather(webp_decoder *d, ccodecs_input *input) {
-  if (!d->is_lossless || (d->file.count == 0 && input->count >= lossless_slice_bytes)) {
+/// Buffers bytes of a lossless image until there is a slice of them, so that slices do not depend on the windows.
+/// Returns CCODECS_OK when there is, CCODECS_NEEDS_INPUT, or the failure.
+static ccodecs_status gather(webp_decoder *d, ccodecs_input *input, size_t slice) {
+  if (!d->is_lossless || (d->file.count == 0 && input->count >= slice)) {
     return CCODECS_OK;
   }
-  if (d->file.count < lossless_slice_bytes) {
-    const size_t missing = lossless_slice_bytes - d->file.count;
+  if (d->file.count < slice) {
+    const size_t missing = slice - d->file.count;
     CCODECS_TRY(append(d, input, input->count < missing ? input->count : missing));
   }
-  return d->file.count >= lossless_slice_bytes || input->is_last ? CCODECS_OK : CCODECS_NEEDS_INPUT;
+  return d->file.count >= slice || input->is_last ? CCODECS_OK : CCODECS_NEEDS_INPUT;
 }
 
 /// Passes a slice of the buffered bytes, or of the window, to libwebp.
 static ccodecs_status feed(webp_decoder *d, ccodecs_input *input) {
-  const size_t slice = slice_bytes(d);
+  // Everything before the image is passed at once, because libwebp walks through it again for each slice.
+  const size_t slice = d->image_at + slice_bytes(d);
+  CCODECS_TRY(gather(d, input, slice));
+  d->passed_bytes += slice - d->image_at;
+  d->image_at = 0;
   if (d->file.count > 0) {
-    // Pass everything before the image at once, because libwebp walks through it again for each slice.
-    const size_t first = d->image_at + slice;
-    d->image_at = 0;
-    const size_t count = d->file.count < first ? d->file.count : first;
+    const size_t count = d->file.count < slice ? d->file.count : slice;
     const ccodecs_status status = decode(d, ccodecs_bytes_start(&d->file), count);
     ccodecs_bytes_take(&d->file, count);
     if (d->file.count == 0) {
@@ -455,7 +462,6 @@ static ccodecs_status read_rows(ccodecs_decoder *base, ccodecs_input *input, cco
     if (d->file.count == 0 && input->count == 0) {
       return input->is_last ? ccodecs_webp_fail(d, VP8_STATUS_NOT_ENOUGH_DATA) : CCODECS_NEEDS_INPUT;
     }
-    CCODECS_TRY(gather(d, input));
     CCODECS_TRY(feed(d, input));
   }
   const uint32_t left = d->decoded - d->given;

@@ -24,9 +24,10 @@ typedef struct webp_decoder {
   bool is_extended; ///< There is a VP8X chunk.
   bool is_lossless;
   bool is_animated;
-  uint32_t flags;      ///< Flags of the VP8X chunk.
-  uint64_t file_bytes; ///< File size according to the RIFF header.
-  size_t image_at;     ///< Offset of the image's chunk, or of where to look for it.
+  uint32_t flags;        ///< Flags of the VP8X chunk.
+  uint64_t file_bytes;   ///< File size according to the RIFF header.
+  size_t image_at;       ///< Offset of the image's chunk, or of where to look for it.
+  uint64_t passed_bytes; ///< The image's bytes that libwebp has received.
   uint32_t channels;
   size_t row_bytes;
   WebPDecoderConfig config;
