@@ -102,6 +102,10 @@ let generatedSwift: [SwiftSetting] = [
 let optimizedC: [CSetting] =
   Context.environment["IMAGE_WORKER_OPTIMIZED_C"] == nil ? [] : [.unsafeFlags(["-O1"], .when(configuration: .debug))]
 
+/// The same for tests that compute in Swift what they compare.
+let optimizedTests: [SwiftSetting] =
+  Context.environment["IMAGE_WORKER_OPTIMIZED_C"] == nil ? [] : [.unsafeFlags(["-O"], .when(configuration: .debug))]
+
 let strictC: [CSetting] =
   optimizedC + [
     .define("NDEBUG", .when(configuration: .release)),
@@ -340,7 +344,7 @@ let targets: [Target] = [
   // One suite for each room.
   .testTarget(name: "FieldsTests", dependencies: ["Fields"], swiftSettings: strictSwift),
   .testTarget(
-    name: "CPixelsTests", dependencies: ["CPixels"], swiftSettings: strictSwift),
+    name: "CPixelsTests", dependencies: ["CPixels"], swiftSettings: strictSwift + optimizedTests),
   .testTarget(
     name: "ImageKernelsTests", dependencies: ["ImageCodecs", "ImageKernels", "TestSupport"], exclude: ["similarity.py"],
     resources: [.copy("Similarity")], swiftSettings: strictSwift),
