@@ -160,7 +160,7 @@ def test_arrays_in_shared_memory_are_written_in_place() -> None:
     with WritingWorker() as worker, Client(worker.address) as client:
         images = [b"half" if number == 3 else b"%d" % number for number in range(10)]
         batches = list(client.tensors(images, batch_size=4, width=4, height=2, dtype="uint8", shared_memory=True))
-        assert [len(batch) for batch in batches] == [4, 4, 2] and segments() == []
+        assert [len(batch) for batch in batches] == [4, 4, 2]
         for batch in batches:
             assert batch.array.shape == (len(batch), 3, 2, 4) and batch.array.ctypes.data % 64 == 0
             for index, row in enumerate(batch.array):
@@ -194,21 +194,35 @@ def test_the_memory_of_freed_arrays_is_used_again_and_that_of_others_is_not() ->
         assert len({place.token for place in places}) == 10 and len({place.name for place in places}) < 10
         # The worker may still write what failed.
         assert all(place.name != places[0].name for place in places[4:])
-        assert segments() == []
+    assert segments() == []
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the worker writes shared memory on Linux alone")
+def test_calls_use_the_memory_of_the_calls_before_them_again() -> None:
+    with WritingWorker() as worker, Client(worker.address) as client:
+        for size in [4, 4, 4, 2, 2]:
+            images = [b"%d" % number for number in range(size)]
+            [batch] = client.tensors(images, batch_size=size, width=4, height=2, dtype="uint8", shared_memory=True)
+            assert [row.max() for row in batch.array] == list(range(size)) and len(segments()) <= 2
+            del batch
+        places = [request.start.shared_memory for request in worker.requests]
+        assert len({place.name for place in places}) == 2 and len({place.token for place in places}) == 5
+        assert segments() == [places[-1].name]
+    assert segments() == []
 
 
 FORKED = """
 import os
 from image_worker._shared_memory import Segments
-segments = Segments(1 << 16)
-segment = segments.create()
+segments = Segments()
+segment = segments.create(1 << 16)
 memory = segment.memory
 memory[:5] = b"first"
 segments.give(segment)
 reading, writing = os.pipe()
 if child := os.fork():
     del memory, segment
-    segments.create().memory[:5] = b"later"
+    segments.create(1 << 16).memory[:5] = b"later"
     os.write(writing, b"!")
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
 else:

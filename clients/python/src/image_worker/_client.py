@@ -19,6 +19,7 @@ from ._iteration import iterate, prefetched
 from ._options import MAX_RESULT_BYTES, TLS, RetryPolicy
 from ._requests import Overlay, auxiliary_images as auxiliary_images_of, configuration, renditions as renditions_of
 from ._results import Collector, Intake, Part, Result
+from ._shared_memory import Segments
 from ._sources import CHUNK_BYTES, WHOLE_BYTES, Reader, Source, SourceError, Upload
 from ._stall import StallTimer
 from ._tensors import SharedRows, Stack, TensorBatch, TensorOptions, TensorsOptions, array_of, shape_of, tensor_fields
@@ -56,6 +57,7 @@ class AsyncClient:
             raise ValueError("token needs tls; without it, anyone on the network path could read it")
         certificates = TLS() if tls is True else (tls or None)
         self._workers = Workers(listed, certificates, token, connections, retry, affinity, max_result_bytes)
+        self._segments = Segments()
 
     async def __aenter__(self) -> Self:
         return self
@@ -68,6 +70,7 @@ class AsyncClient:
     async def close(self) -> None:
         """Closes all connections and ends their calls."""
         await self._workers.close()
+        self._segments.close()
 
     async def process(
         self, image: Source, *, preset: str = "", timeout: float | None = 60,
@@ -116,16 +119,21 @@ class AsyncClient:
         attempts: list[SharedRows] = []
 
         def place() -> wire.SharedMemory:
-            attempts.append(SharedRows(1, shape_of(options, fields), options.get("dtype", "float32")))
+            attempts.append(SharedRows(1, shape_of(options, fields), options.get("dtype", "float32"), self._segments))
             return attempts[-1].place(0)
 
         shape_of(options, fields)  # which raises what is wrong with the options
+        is_written = False
         try:
             result = await self._result(image, preset, timeout, fields, memory=place)
             attempts[-1].fill(0, result)
+            is_written = True
         finally:
             for rows in attempts:
-                rows.hide()
+                if is_written and rows is attempts[-1]:
+                    rows.give()
+                else:
+                    rows.hide()
         return attempts[-1].array[0]
 
     async def tensors(
@@ -137,7 +145,8 @@ class AsyncClient:
         streams, window = options.pop("streams", None), options.pop("window", 8)
         fields = tensor_fields(**options)
         ahead = max(1, window) * (streams or len(self._workers.all))
-        stack = Stack(size, ahead, shape_of(options, fields), options.get("dtype", "float32"), errors, is_shared)
+        segments = self._segments if is_shared else None
+        stack = Stack(size, ahead, shape_of(options, fields), options.get("dtype", "float32"), errors, segments)
         results = self.batch(
             stack.numbered(images), preset=preset, timeout=timeout, streams=streams, window=window, **fields)
         async with (

@@ -113,18 +113,20 @@ class Segment:
 
 
 class Segments:
-    """Segments of one size. They use files again, as the pages of a new one cost a tenth of what else a client does."""
+    """The segments of a client. They use files again, as the pages of a new one cost a tenth of what else a client does."""
 
-    def __init__(self, size: int) -> None:
-        self._size = size
+    def __init__(self) -> None:
         # The files of arrays that are not freed yet, and those of arrays that are.
         self._lent: set[_File] = set()
         self._free: list[_File] = []
         _open.add(self)
 
-    def create(self) -> Segment:
-        """Returns a segment, whose bytes may be those of an array that was freed."""
-        return Segment(self._size, self._free.pop() if self._free else None)
+    def create(self, size: int) -> Segment:
+        """Returns a segment, whose bytes may be those of an array that was freed. Files of other sizes are removed."""
+        for file in [file for file in self._free if file.size != _HEAD_BYTES + size]:
+            self._free.remove(file)
+            file.remove()
+        return Segment(size, self._free.pop() if self._free else None)
 
     def give(self, segment: Segment) -> None:
         """Leaves a segment, into which no worker writes any more, to the one who uses its memory."""
@@ -135,7 +137,7 @@ class Segments:
             segment.hide()
 
     def close(self) -> None:
-        """Hides all segments that were given."""
+        """Hides all segments that were given, and removes the files that wait for another use."""
         self._free.clear()
         with contextlib.suppress(KeyError):
             while True:

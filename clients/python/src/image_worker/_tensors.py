@@ -171,11 +171,11 @@ class Rows:
 class SharedRows(Rows):
     """An array in shared memory, whose rows a worker writes."""
 
-    def __init__(self, count: int, shape: tuple[int, ...], dtype: str, segments: Segments | None = None) -> None:
+    def __init__(self, count: int, shape: tuple[int, ...], dtype: str, segments: Segments) -> None:
         element = _dtype(dtype)
         self._row_bytes = math.prod(shape) * element.itemsize
-        self._segments = segments or Segments(count * self._row_bytes)
-        self._segment = self._segments.create()
+        self._segments = segments
+        self._segment = segments.create(count * self._row_bytes)
         self.array = _numpy().frombuffer(self._segment.memory, element).reshape((count, *shape))
 
     def place(self, index: int) -> wire.SharedMemory:
@@ -248,16 +248,16 @@ class Stack:
     """
 
     def __init__(
-        self, size: int, ahead: int, shape: tuple[int, ...], dtype: str, policy: Errors = "mask", is_shared: bool = False,
+        self, size: int, ahead: int, shape: tuple[int, ...], dtype: str, policy: Errors = "mask",
+        segments: Segments | None = None,
     ) -> None:
         if size < 1:
             raise ValueError(f"batch_size is {size}; it must be at least 1")
         if policy not in get_args(Errors):
             raise ValueError(f"errors is {policy!r}; it must be one of {', '.join(get_args(Errors))}")
-        if is_shared and policy == "skip":
+        if segments is not None and policy == "skip":
             raise ValueError("shared_memory does not work with errors='skip', as the worker writes each image into its place")
-        self._size, self._shape, self._dtype, self._policy, self._is_shared = size, shape, dtype, policy, is_shared
-        self._segments = Segments(size * math.prod(shape) * _dtype(dtype).itemsize)
+        self._size, self._shape, self._dtype, self._policy, self._segments = size, shape, dtype, policy, segments
         self._room = asyncio.Semaphore(size + ahead)
         self._keys: dict[int, Any] = {}
         self._results: dict[int, BatchResult[int]] = {}
@@ -274,12 +274,11 @@ class Stack:
         """Hides the arrays of images that are not waited for any more."""
         while self._arrays:
             self._arrays.popitem()[1].hide()
-        self._segments.close()
 
     def _array(self, batch: int) -> Rows:
         if batch not in self._arrays:
             of_batch = self._size, self._shape, self._dtype
-            self._arrays[batch] = SharedRows(*of_batch, self._segments) if self._is_shared else Rows(*of_batch)
+            self._arrays[batch] = SharedRows(*of_batch, self._segments) if self._segments else Rows(*of_batch)
         return self._arrays[batch]
 
     async def numbered(
@@ -291,7 +290,7 @@ class Stack:
             async for value in source:
                 await self._room.acquire()
                 self._keys[number] = value.key if isinstance(value, Item) else number
-                memory = self._array(number // self._size).place(number % self._size) if self._is_shared else None
+                memory = self._array(number // self._size).place(number % self._size) if self._segments else None
                 yield (
                     replace(value, key=number, memory=memory) if isinstance(value, Item) else Item(number, value, memory=memory))
                 number += 1
@@ -318,7 +317,7 @@ class Stack:
                 content = self._array(self._taken).fill(len(self._rows), outcome.result)
             except ValueError as caught:
                 error = caught
-        self._is_written |= self._is_shared and (error is not None or outcome.attempts > 1)
+        self._is_written |= self._segments is not None and (error is not None or outcome.attempts > 1)
         if error is not None and self._policy == "raise":
             raise error
         if error is None or self._policy == "mask":
