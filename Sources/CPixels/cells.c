@@ -12,21 +12,19 @@ typedef uint8_t bytes __attribute__((vector_size(VECTOR_SIZE)));
 typedef uint32_t quad __attribute__((vector_size(VECTOR_SIZE)));
 typedef uint16_t words __attribute__((vector_size(2 * VECTOR_SIZE)));
 
-#define INLINE static inline __attribute__((always_inline))
-
-INLINE void add_bytes(const uint8_t *samples, words *sums) {
+CPIXELS_INLINE void add_bytes(const uint8_t *samples, words *sums) {
   bytes loaded;
   memcpy(&loaded, samples, sizeof loaded);
   *sums += __builtin_convertvector(loaded, words);
 }
 
-INLINE void add_words(const words *part, uint32_t *sums) {
+CPIXELS_INLINE void add_words(const words *part, uint32_t *sums) {
   for (size_t i = 0; i < VECTOR_SIZE; i++) {
     sums[i] += (*part)[i];
   }
 }
 
-INLINE void add_block(const uint8_t *rows, size_t row_stride, size_t row_count, uint32_t *sums) {
+CPIXELS_INLINE void add_block(const uint8_t *rows, size_t row_stride, size_t row_count, uint32_t *sums) {
   words part[LANE_COUNT / VECTOR_SIZE] = {{0}};
   for (size_t row = 0; row < row_count; row++, rows += row_stride) {
     add_bytes(rows, &part[0]);
@@ -39,7 +37,8 @@ INLINE void add_block(const uint8_t *rows, size_t row_stride, size_t row_count, 
   }
 }
 
-INLINE void add_rows(const uint8_t *rows, size_t row_stride, size_t row_count, uint32_t *sums, size_t sample_count) {
+CPIXELS_INLINE void add_rows(
+    const uint8_t *rows, size_t row_stride, size_t row_count, uint32_t *sums, size_t sample_count) {
   while (row_count > 0) {
     const size_t count = row_count < MAX_ROW_COUNT ? row_count : MAX_ROW_COUNT;
     size_t i = 0;
@@ -56,23 +55,14 @@ INLINE void add_rows(const uint8_t *rows, size_t row_stride, size_t row_count, u
   }
 }
 
-#if defined(__x86_64__)
-__attribute__((target("avx2"))) static void add_rows_avx2(
+CPIXELS_AVX2 static void add_rows_avx2(
     const uint8_t *rows, size_t row_stride, size_t row_count, uint32_t *sums, size_t sample_count) {
   add_rows(rows, row_stride, row_count, sums, sample_count);
 }
-#endif
 
 void cpixels_add_rows(
     const uint8_t *rows, size_t row_stride, size_t row_count, uint32_t *sums, size_t sample_count, cpixels_isa isa) {
-#if defined(__x86_64__)
-  if (cpixels_isa_has_avx2(isa)) {
-    add_rows_avx2(rows, row_stride, row_count, sums, sample_count);
-    return;
-  }
-#endif
-  (void)isa;
-  add_rows(rows, row_stride, row_count, sums, sample_count);
+  CPIXELS_VECTORIZED(add_rows, isa)(rows, row_stride, row_count, sums, sample_count);
 }
 
 /// A division by the number of pixels of a cell.
@@ -85,13 +75,13 @@ typedef struct divisor {
 enum { MAX_PILLOW_COUNT = 1 << 16 };
 
 /// Source: Pillow, Image.reduce: a division by multiplication that rounds as it does.
-INLINE uint8_t mean(uint64_t sum, const divisor *divisor) {
+CPIXELS_INLINE uint8_t mean(uint64_t sum, const divisor *divisor) {
   const uint64_t dividend = sum + divisor->count / 2;
   const bool multiplies = divisor->count <= MAX_PILLOW_COUNT;
   return (uint8_t)(multiplies ? dividend * divisor->multiplier >> 24 : dividend / divisor->count);
 }
 
-INLINE void take_cells(
+CPIXELS_INLINE void take_cells(
     const uint32_t *sums, size_t pixel_count, uint32_t channel_count, size_t first_width, size_t width,
     size_t row_count, uint8_t *cells) {
   divisor by = {0};

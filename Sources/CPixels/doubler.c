@@ -76,7 +76,7 @@ static const uint8_t *ring_row(const cpixels_doubler *d, uint32_t row) {
 }
 
 /// Doubles a row of sums. `even` and `odd` are added at even and odd columns before the shift, which rounds them.
-static inline __attribute__((always_inline)) void double_columns(
+CPIXELS_INLINE void double_columns(
     const uint16_t *restrict sums, uint32_t count, const uint32_t shift, uint16_t even, uint16_t odd, uint32_t width,
     uint8_t *restrict row) {
   const uint32_t last = count - 1;

@@ -222,6 +222,18 @@ cpixels_isa cpixels_isa_resolve(cpixels_isa isa);
 /// Returns whether `isa` selects AVX2 or better on this processor.
 bool cpixels_isa_has_avx2(cpixels_isa isa);
 
+/// Loops that the compiler vectorizes are written once: in an inline function for the base architecture, of which NEON
+/// is a part, and one for AVX2 that calls it.
+#define CPIXELS_INLINE static inline __attribute__((always_inline))
+#if defined(__x86_64__)
+#define CPIXELS_AVX2 __attribute__((target("avx2"))) // without fused operations, so that all give the same floats
+#else
+#define CPIXELS_AVX2
+#endif
+
+/// Is a pointer to the variant of such a function that `isa` selects.
+#define CPIXELS_VECTORIZED(name, isa) (cpixels_isa_has_avx2(isa) ? &name##_avx2 : &name)
+
 /// Is a pointer to the AVX2, the NEON or the scalar variant of a function or a constant, as `isa` selects.
 #if defined(__x86_64__)
 #define CPIXELS_CHOOSE(name, isa) (cpixels_isa_has_avx2(isa) ? &name##_avx2 : &name##_scalar)

@@ -89,7 +89,7 @@ static inline float signal_at(const cpixels_light *light, float value) {
   return value_at(light->signals, limited(value, WHITE) * ((float)CPIXELS_LIGHT_STEPS / WHITE));
 }
 
-static inline __attribute__((always_inline)) void put(bool is_16bit, void *row, size_t at, float value) {
+CPIXELS_INLINE void put(bool is_16bit, void *row, size_t at, float value) {
   if (is_16bit) {
     ((uint16_t *)row)[at] = (uint16_t)(value * WHITE + 0.5f);
   } else {
@@ -97,7 +97,7 @@ static inline __attribute__((always_inline)) void put(bool is_16bit, void *row, 
   }
 }
 
-static inline __attribute__((always_inline)) void delinearize(
+CPIXELS_INLINE void delinearize(
     const cpixels_light *light, bool is_16bit, uint32_t channels, bool has_alpha, const float *lanes,
     size_t pixel_count, void *row) {
   const uint32_t lane_count = channels == 1 ? 1 : 4;

@@ -36,7 +36,6 @@ struct cpixels_exact {
   uint8_t *premultiplied; ///< A source row; NULL without alpha.
   uint32_t pushed;        ///< The number of source rows consumed.
   uint32_t given;         ///< The number of destination rows read.
-  bool has_avx2;
 };
 
 // MARK: Weights
@@ -157,7 +156,6 @@ cpixels_exact *cpixels_exact_init(const cpixels_resizer_options *options, void *
   cpixels_exact *e = cpixels_arena_take(&arena, 1, sizeof *e);
   memset(e, 0, sizeof *e);
   e->options = *options;
-  e->has_avx2 = cpixels_isa_has_avx2(options->isa);
   place_all(&arena, e);
   double *scratch = take_scratch(&arena, e);
   fill(&options->horizontal, &e->horizontal, scratch);
@@ -167,15 +165,14 @@ cpixels_exact *cpixels_exact_init(const cpixels_resizer_options *options, void *
 
 // MARK: Samples
 
-static inline __attribute__((always_inline)) uint8_t rounded(int32_t sum) {
+CPIXELS_INLINE uint8_t rounded(int32_t sum) {
   const int32_t value = sum >> WEIGHT_BITS;
   return (uint8_t)(value < 0 ? 0 : value > 255 ? 255 : value);
 }
 
 enum { HALF = 1 << (WEIGHT_BITS - 1) };
 
-static inline __attribute__((always_inline)) void filter_gray(
-    const exact_axis *axis, uint32_t count, const uint8_t *source, uint8_t *destination) {
+CPIXELS_INLINE void filter_gray(const exact_axis *axis, uint32_t count, const uint8_t *source, uint8_t *destination) {
   for (uint32_t d = 0; d < count; d++) {
     const int32_t *weights = axis->weights + (size_t)d * axis->window;
     const uint8_t *samples = source + axis->first[d];
@@ -187,7 +184,7 @@ static inline __attribute__((always_inline)) void filter_gray(
   }
 }
 
-static inline __attribute__((always_inline)) void filter_pixels(
+CPIXELS_INLINE void filter_pixels(
     const exact_axis *axis, uint32_t count, uint32_t channels, const lanes *source, uint8_t *destination) {
   for (uint32_t d = 0; d < count; d++, destination += channels) {
     const int32_t *weights = axis->weights + (size_t)d * axis->window;
@@ -202,8 +199,7 @@ static inline __attribute__((always_inline)) void filter_pixels(
   }
 }
 
-static inline __attribute__((always_inline)) void filter_rows(
-    const cpixels_exact *e, uint32_t destination_row, uint8_t *destination) {
+CPIXELS_INLINE void filter_rows(const cpixels_exact *e, uint32_t destination_row, uint8_t *destination) {
   const exact_axis *axis = &e->vertical;
   const int32_t *weights = axis->weights + (size_t)destination_row * axis->window;
   const uint32_t first = axis->first[destination_row];
@@ -225,22 +221,7 @@ static inline __attribute__((always_inline)) void filter_rows(
   }
 }
 
-static void filter_across_scalar(const cpixels_exact *e, const uint8_t *source, uint8_t *destination) {
-  const uint32_t count = e->options.horizontal.destination_count;
-  if (e->pixels == NULL) {
-    filter_gray(&e->horizontal, count, source, destination);
-  } else {
-    filter_pixels(&e->horizontal, count, e->options.channels, e->pixels, destination);
-  }
-}
-
-static void filter_down_scalar(const cpixels_exact *e, uint32_t row, uint8_t *destination) {
-  filter_rows(e, row, destination);
-}
-
-#if defined(__x86_64__)
-__attribute__((target("avx2"))) static void filter_across_avx2(
-    const cpixels_exact *e, const uint8_t *source, uint8_t *destination) {
+CPIXELS_INLINE void filter_columns(const cpixels_exact *e, const uint8_t *source, uint8_t *destination) {
   const uint32_t count = e->options.horizontal.destination_count;
   if (e->pixels == NULL) {
     filter_gray(&e->horizontal, count, source, destination);
@@ -251,30 +232,12 @@ __attribute__((target("avx2"))) static void filter_across_avx2(
   }
 }
 
-__attribute__((target("avx2"))) static void filter_down_avx2(
-    const cpixels_exact *e, uint32_t row, uint8_t *destination) {
-  filter_rows(e, row, destination);
-}
-#endif
-
-static void filter_across(const cpixels_exact *e, const uint8_t *source, uint8_t *destination) {
-#if defined(__x86_64__)
-  if (e->has_avx2) {
-    filter_across_avx2(e, source, destination);
-    return;
-  }
-#endif
-  filter_across_scalar(e, source, destination);
+CPIXELS_AVX2 static void filter_columns_avx2(const cpixels_exact *e, const uint8_t *source, uint8_t *destination) {
+  filter_columns(e, source, destination);
 }
 
-static void filter_down(const cpixels_exact *e, uint32_t row, uint8_t *destination) {
-#if defined(__x86_64__)
-  if (e->has_avx2) {
-    filter_down_avx2(e, row, destination);
-    return;
-  }
-#endif
-  filter_down_scalar(e, row, destination);
+CPIXELS_AVX2 static void filter_rows_avx2(const cpixels_exact *e, uint32_t destination_row, uint8_t *destination) {
+  filter_rows(e, destination_row, destination);
 }
 
 // MARK: Alpha
@@ -318,7 +281,7 @@ static void push_row(cpixels_exact *e, const uint8_t *row) {
     const uint8_t *pixel = row + x * channels;
     e->pixels[x] = (lanes){pixel[0], pixel[1], pixel[2], channels == 4 ? pixel[3] : 0};
   }
-  filter_across(e, row, destination);
+  CPIXELS_VECTORIZED(filter_columns, e->options.isa)(e, row, destination);
 }
 
 size_t cpixels_exact_push(cpixels_exact *e, const uint8_t *rows, size_t row_stride, size_t row_count) {
@@ -351,7 +314,7 @@ size_t cpixels_exact_read(cpixels_exact *e, uint8_t *rows, size_t row_stride, si
     if (e->vertical.is_copied) {
       memcpy(row, e->ring + first % e->ring_count * e->row_size, e->row_size);
     } else {
-      filter_down(e, e->given, row);
+      CPIXELS_VECTORIZED(filter_rows, e->options.isa)(e, e->given, row);
     }
     if (e->premultiplied != NULL) {
       unpremultiply(row, e->options.horizontal.destination_count);

@@ -31,10 +31,8 @@ void cpixels_cosines(size_t length, size_t count, bool is_centered, double *cosi
   }
 }
 
-#define INLINE static inline __attribute__((always_inline))
-
 /// Writes a channel of a row of pixels.
-INLINE void read_channel(
+CPIXELS_INLINE void read_channel(
     const uint8_t *rgba, size_t width, cpixels_channel channel, const double *background, const double *levels,
     double *row) {
   if (channel >= CPIXELS_CHANNEL_LIGHT_OF_RED) {
@@ -65,7 +63,7 @@ INLINE void read_channel(
   }
 }
 
-INLINE void add_waves(
+CPIXELS_INLINE void add_waves(
     const uint8_t *rgba, size_t width, size_t height, cpixels_channel channel, const double *background,
     const double *levels, const double *down, size_t down_count, double columns[MAX_COSINES][MAX_SIDE]) {
   double row[MAX_SIDE];
@@ -80,29 +78,18 @@ INLINE void add_waves(
   }
 }
 
-#if defined(__x86_64__)
-__attribute__((target("avx2"))) static void add_waves_avx2(
+CPIXELS_AVX2 static void add_waves_avx2(
     const uint8_t *rgba, size_t width, size_t height, cpixels_channel channel, const double *background,
     const double *levels, const double *down, size_t down_count, double columns[MAX_COSINES][MAX_SIDE]) {
   add_waves(rgba, width, height, channel, background, levels, down, down_count, columns);
 }
-#endif
 
 void cpixels_cosine_sums(
     const uint8_t *rgba, size_t width, size_t height, cpixels_channel channel, const double *background,
     const double *light, const double *across, size_t across_count, const double *down, size_t down_count, double *sums,
     cpixels_isa isa) {
   double columns[MAX_COSINES][MAX_SIDE] = {{0}};
-#if defined(__x86_64__)
-  if (cpixels_isa_has_avx2(isa)) {
-    add_waves_avx2(rgba, width, height, channel, background, light, down, down_count, columns);
-  } else {
-    add_waves(rgba, width, height, channel, background, light, down, down_count, columns);
-  }
-#else
-  (void)isa;
-  add_waves(rgba, width, height, channel, background, light, down, down_count, columns);
-#endif
+  CPIXELS_VECTORIZED(add_waves, isa)(rgba, width, height, channel, background, light, down, down_count, columns);
   for (size_t j = 0; j < down_count; j++) {
     for (size_t i = 0; i < across_count; i++) {
       double sum = 0;
@@ -177,7 +164,7 @@ static window lanczos_window(size_t length, size_t count, size_t index) {
   return result;
 }
 
-INLINE uint8_t weigh(const uint8_t *samples, const window *taps) {
+CPIXELS_INLINE uint8_t weigh(const uint8_t *samples, const window *taps) {
   int32_t sum = 1 << (PRECISION_BITS - 1);
   for (size_t i = 0; i < taps->count; i++) {
     sum += samples[taps->start + i] * taps->weights[i];
@@ -187,7 +174,7 @@ INLINE uint8_t weigh(const uint8_t *samples, const window *taps) {
 }
 
 /// Resizes as Pillow does with Lanczos, horizontally first.
-INLINE void resize_rows(
+CPIXELS_INLINE void resize_rows(
     const uint8_t *gray, size_t width, size_t height, size_t new_width, size_t new_height, uint8_t *resized) {
   uint8_t columns[MAX_SIDE * CPIXELS_PERCEPTUAL_SIDE];
   for (size_t x = 0; x < new_width; x++) {
@@ -204,24 +191,15 @@ INLINE void resize_rows(
   }
 }
 
-#if defined(__x86_64__)
-__attribute__((target("avx2"))) static void resize_rows_avx2(
+CPIXELS_AVX2 static void resize_rows_avx2(
     const uint8_t *gray, size_t width, size_t height, size_t new_width, size_t new_height, uint8_t *resized) {
   resize_rows(gray, width, height, new_width, new_height, resized);
 }
-#endif
 
 static void resize_lanczos(
     const uint8_t *gray, size_t width, size_t height, size_t new_width, size_t new_height, uint8_t *resized,
     cpixels_isa isa) {
-#if defined(__x86_64__)
-  if (cpixels_isa_has_avx2(isa)) {
-    resize_rows_avx2(gray, width, height, new_width, new_height, resized);
-    return;
-  }
-#endif
-  (void)isa;
-  resize_rows(gray, width, height, new_width, new_height, resized);
+  CPIXELS_VECTORIZED(resize_rows, isa)(gray, width, height, new_width, new_height, resized);
 }
 
 static int compare(const void *first, const void *second) {
