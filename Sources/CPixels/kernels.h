@@ -126,28 +126,12 @@ struct cpixels_resize_kernels {
   void cpixels_split_##isa(                                                                                            \
       const uint8_t *packed, size_t pixel_count, uint32_t channels, uint8_t *planes, size_t plane_stride);             \
   void cpixels_join_##isa(                                                                                             \
-      const uint8_t *planes, size_t plane_stride, size_t pixel_count, uint32_t channels, uint8_t *packed);             \
-  void cpixels_premultiply_##isa(const uint8_t *rgba, uint16_t *premultiplied, size_t pixel_count);                    \
-  void cpixels_unpremultiply_##isa(const uint16_t *premultiplied, uint8_t *rgba, size_t pixel_count);                  \
-  void cpixels_flatten_##isa(                                                                                          \
-      const uint16_t *premultiplied, const uint8_t background[3], uint8_t *rgb, size_t pixel_count);                   \
-  void cpixels_overlay_##isa(                                                                                          \
-      cpixels_blend blend, const uint8_t *rgba, uint8_t *row, uint32_t channels, size_t pixel_count);                  \
-  void cpixels_ycc_to_rgb_##isa(                                                                                       \
-      const uint8_t *y, const uint8_t *cb, const uint8_t *cr, uint8_t *rgb, size_t pixel_count)
+      const uint8_t *planes, size_t plane_stride, size_t pixel_count, uint32_t channels, uint8_t *packed)
 
 CPIXELS_DECLARE(scalar);
 CPIXELS_DECLARE(avx2);
 CPIXELS_DECLARE(neon);
 extern const cpixels_resize_kernels cpixels_resize_avx512;
-
-/// The coefficients of YCbCr to RGB, in Q15: 1.402 - 1, -0.344136, 1 - 0.714136, 1.772 - 2.
-enum {
-  CPIXELS_RED_OF_CR = 13173,
-  CPIXELS_GREEN_OF_CB = -11277,
-  CPIXELS_GREEN_OF_CR = 9367,
-  CPIXELS_BLUE_OF_CB = -7471,
-};
 
 // MARK: Linear light (light.c)
 
