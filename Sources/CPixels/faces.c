@@ -218,10 +218,6 @@ static void note_hit(search *search, uint32_t x, uint32_t y) {
   }
 }
 
-cpixels_faces_judge cpixels_faces_judge_of(cpixels_isa isa) {
-  return CPIXELS_CHOOSE(cpixels_faces_judge, isa);
-}
-
 /// Judges the windows of the current level; every other row of them where it is large.
 static void search_level(search *search) {
   const uint32_t columns = search->level_width - search->cascade->width + 1;

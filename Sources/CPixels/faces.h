@@ -2,7 +2,7 @@
 //
 //   cascade.c:                     the text of a cascade -> stages of trees
 //   faces.c:                       the levels of an image, their integral images, and groups of windows
-//   faces_scalar.c, faces_lanes.h: which windows pass all stages
+//   faces_judge.c:                 which windows pass all stages
 
 #pragma once
 
@@ -63,10 +63,6 @@ struct cpixels_cascade {
 /// `deviations` are those of their pixels, multiplied by the area over which they were taken; of a window to skip,
 /// below 0. Returns a bit for each window that passes all stages. All versions return the same bits.
 typedef uint32_t (*cpixels_faces_judge)(const cpixels_cascade *cascade, const uint32_t *sums, const float *deviations);
-
-uint32_t cpixels_faces_judge_scalar(const cpixels_cascade *cascade, const uint32_t *sums, const float *deviations);
-uint32_t cpixels_faces_judge_avx2(const cpixels_cascade *cascade, const uint32_t *sums, const float *deviations);
-uint32_t cpixels_faces_judge_neon(const cpixels_cascade *cascade, const uint32_t *sums, const float *deviations);
 
 /// Returns the version for an instruction set.
 cpixels_faces_judge cpixels_faces_judge_of(cpixels_isa isa);

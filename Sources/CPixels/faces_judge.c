@@ -1,44 +1,49 @@
-// Windows of a cascade, side by side in vectors, as their sums are. Written once for all instruction sets: the
-// including file defines TARGET (a function attribute) and bits_of. The operations and their order are those of
-// faces_scalar.c.
+// Windows of a cascade, side by side in vectors, as their sums are.
 
 #include "faces.h"
+#include "kernels.h"
 
 #include <string.h>
 
 #pragma STDC FP_CONTRACT OFF
 
-#define INLINE TARGET static inline __attribute__((always_inline))
+#pragma clang diagnostic ignored "-Wpsabi" // all functions that take vectors are inlined
 
 typedef float lanes __attribute__((vector_size(4 * CPIXELS_FACES_LANES)));
 typedef int32_t whole_lanes __attribute__((vector_size(4 * CPIXELS_FACES_LANES)));
 typedef uint32_t sum_lanes __attribute__((vector_size(4 * CPIXELS_FACES_LANES)));
 
 /// Returns a bit for each lane of a mask, the first lane's lowest.
-INLINE uint32_t bits_of(whole_lanes mask);
+CPIXELS_INLINE uint32_t bits_of(whole_lanes mask) {
+  typedef bool bits __attribute__((ext_vector_type(CPIXELS_FACES_LANES)));
+  const bits set = __builtin_convertvector(mask, bits);
+  uint8_t byte;
+  memcpy(&byte, &set, sizeof byte);
+  return byte;
+}
 
-INLINE sum_lanes load(const uint32_t *sums, int32_t offset) {
+CPIXELS_INLINE sum_lanes load(const uint32_t *sums, int32_t offset) {
   sum_lanes x;
   memcpy(&x, sums + offset, sizeof x);
   return x;
 }
 
-INLINE lanes all_lanes(float x) {
+CPIXELS_INLINE lanes all_lanes(float x) {
   return x - (lanes){0};
 }
 
-INLINE lanes select_lanes(whole_lanes mask, lanes x, lanes otherwise) {
+CPIXELS_INLINE lanes select_lanes(whole_lanes mask, lanes x, lanes otherwise) {
   return (lanes)((mask & (whole_lanes)x) | (~mask & (whole_lanes)otherwise));
 }
 
-INLINE lanes weighted(const cpixels_cascade_part *part, const uint32_t *sums) {
+CPIXELS_INLINE lanes weighted(const cpixels_cascade_part *part, const uint32_t *sums) {
   const sum_lanes upper = load(sums, part->first) - load(sums, part->across);
   const sum_lanes lower = load(sums, part->last) - load(sums, part->down);
   return part->weight * __builtin_convertvector((whole_lanes)(upper + lower), lanes);
 }
 
 /// Returns the lanes in which the sum of a node's feature is below its threshold.
-INLINE whole_lanes is_below(const cpixels_cascade_node *node, const uint32_t *sums, lanes deviations) {
+CPIXELS_INLINE whole_lanes is_below(const cpixels_cascade_node *node, const uint32_t *sums, lanes deviations) {
   lanes value = weighted(&node->parts[0], sums) + weighted(&node->parts[1], sums);
   if (node->part_count > 2) {
     value += weighted(&node->parts[2], sums);
@@ -47,7 +52,7 @@ INLINE whole_lanes is_below(const cpixels_cascade_node *node, const uint32_t *su
 }
 
 /// Both nodes are computed, as some of the lanes nearly always need the second one.
-INLINE lanes leaves_of(const cpixels_cascade_tree *tree, const uint32_t *sums, lanes deviations) {
+CPIXELS_INLINE lanes leaves_of(const cpixels_cascade_tree *tree, const uint32_t *sums, lanes deviations) {
   const cpixels_cascade_node *last = &tree->nodes[tree->node_count - 1];
   const lanes leaves = select_lanes(is_below(last, sums, deviations), all_lanes(tree->below), all_lanes(tree->above));
   if (tree->node_count == 1) {
@@ -59,7 +64,7 @@ INLINE lanes leaves_of(const cpixels_cascade_tree *tree, const uint32_t *sums, l
                              : select_lanes(is_first_below, other, leaves);
 }
 
-INLINE uint32_t judge(const cpixels_cascade *cascade, const uint32_t *sums, const float *deviations) {
+CPIXELS_INLINE uint32_t judge(const cpixels_cascade *cascade, const uint32_t *sums, const float *deviations) {
   lanes scales;
   memcpy(&scales, deviations, sizeof scales);
   uint32_t passing = bits_of(scales >= 0);
@@ -72,4 +77,12 @@ INLINE uint32_t judge(const cpixels_cascade *cascade, const uint32_t *sums, cons
     passing &= bits_of(sum >= stage->threshold);
   }
   return passing;
+}
+
+CPIXELS_AVX2 static uint32_t judge_avx2(const cpixels_cascade *cascade, const uint32_t *sums, const float *deviations) {
+  return judge(cascade, sums, deviations);
+}
+
+cpixels_faces_judge cpixels_faces_judge_of(cpixels_isa isa) {
+  return CPIXELS_VECTORIZED(judge, isa);
 }
