@@ -10,11 +10,7 @@
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "elements are stored as this processor has them");
 
 static void split(const uint8_t *pixels, size_t count, uint8_t *first, uint8_t *second, uint8_t *third) {
-  for (size_t i = 0; i < count; i++, pixels += 3) {
-    first[i] = pixels[0];
-    second[i] = pixels[1];
-    third[i] = pixels[2];
-  }
+  raw_split(pixels, count, first, second, third);
 }
 
 static uint32_t bits_of(float value) {

@@ -13,40 +13,9 @@
 
 enum { LANES = 8 };
 
-// MARK: Splitting
-
-/// The bytes of one channel in 16 pixels: byte c + 3 * i of 48 becomes byte i. 0x80 gives 0.
-#define NONE (char)0x80
-
-INLINE __m128i channel(__m128i a, __m128i b, __m128i c, __m128i from_a, __m128i from_b, __m128i from_c) {
-  return _mm_or_si128(
-      _mm_or_si128(_mm_shuffle_epi8(a, from_a), _mm_shuffle_epi8(b, from_b)), _mm_shuffle_epi8(c, from_c));
-}
-
 TARGET static void split(const uint8_t *pixels, size_t count, uint8_t *first, uint8_t *second, uint8_t *third) {
-#define SHUFFLE(...) _mm_setr_epi8(__VA_ARGS__)
-  const __m128i a0 = SHUFFLE(0, 3, 6, 9, 12, 15, NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE);
-  const __m128i b0 = SHUFFLE(NONE, NONE, NONE, NONE, NONE, NONE, 2, 5, 8, 11, 14, NONE, NONE, NONE, NONE, NONE);
-  const __m128i c0 = SHUFFLE(NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE, 1, 4, 7, 10, 13);
-  const __m128i a1 = SHUFFLE(1, 4, 7, 10, 13, NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE);
-  const __m128i b1 = SHUFFLE(NONE, NONE, NONE, NONE, NONE, 0, 3, 6, 9, 12, 15, NONE, NONE, NONE, NONE, NONE);
-  const __m128i c1 = SHUFFLE(NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE, 2, 5, 8, 11, 14);
-  const __m128i a2 = SHUFFLE(2, 5, 8, 11, 14, NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE);
-  const __m128i b2 = SHUFFLE(NONE, NONE, NONE, NONE, NONE, 1, 4, 7, 10, 13, NONE, NONE, NONE, NONE, NONE, NONE);
-  const __m128i c2 = SHUFFLE(NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE, 0, 3, 6, 9, 12, 15);
-#undef SHUFFLE
-  size_t i = 0;
-  for (; i + 16 <= count; i += 16) {
-    const __m128i *block = (const __m128i *)(const void *)(pixels + 3 * i);
-    const __m128i a = _mm_loadu_si128(block), b = _mm_loadu_si128(block + 1), c = _mm_loadu_si128(block + 2);
-    _mm_storeu_si128((__m128i *)(void *)(first + i), channel(a, b, c, a0, b0, c0));
-    _mm_storeu_si128((__m128i *)(void *)(second + i), channel(a, b, c, a1, b1, c1));
-    _mm_storeu_si128((__m128i *)(void *)(third + i), channel(a, b, c, a2, b2, c2));
-  }
-  ccodecs_raw_scalar.split(pixels + 3 * i, count - i, first + i, second + i, third + i);
+  raw_split(pixels, count, first, second, third);
 }
-
-// MARK: Converting
 
 INLINE __m256 scaled(const uint8_t *samples, __m256 scale, __m256 offset) {
   const __m128i bytes = _mm_loadl_epi64((const __m128i *)(const void *)samples);

@@ -12,14 +12,7 @@
 enum { LANES = 4 };
 
 static void split(const uint8_t *pixels, size_t count, uint8_t *first, uint8_t *second, uint8_t *third) {
-  size_t i = 0;
-  for (; i + 16 <= count; i += 16) {
-    const uint8x16x3_t channels = vld3q_u8(pixels + 3 * i);
-    vst1q_u8(first + i, channels.val[0]);
-    vst1q_u8(second + i, channels.val[1]);
-    vst1q_u8(third + i, channels.val[2]);
-  }
-  ccodecs_raw_scalar.split(pixels + 3 * i, count - i, first + i, second + i, third + i);
+  raw_split(pixels, count, first, second, third);
 }
 
 static inline void store(float32x4_t values, ccodecs_raw_element element, uint8_t *output) {
