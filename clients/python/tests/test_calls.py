@@ -6,6 +6,7 @@ import io
 import os
 import pickle
 import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -185,17 +186,77 @@ def test_calls_are_spread_over_addresses() -> None:
         assert one.seen.total() == two.seen.total() == 10
 
 
-def test_a_client_does_not_work_in_a_forked_process() -> None:
-    with FakeWorker() as worker, Client(worker.address) as client:
-        child = os.fork()
-        if child == 0:
+FORKED = """if True:
+    import asyncio, os, sys
+    from image_worker import AsyncClient, Client, TensorColumn
+
+    async def create():
+        client = AsyncClient(address)
+        assert (await client.process(b"image")).data == b"egami"
+        return client
+
+    address, kind = sys.argv[1:]
+    if kind == "Client":
+        used = Client(address)
+        process = lambda: used.process(b"image")
+        assert process().data == b"egami"
+    else:
+        used = asyncio.run(create())
+        process = lambda: asyncio.run(used.process(b"image"))
+    if not os.fork():
+        for call in (process, lambda: Client(address), lambda: AsyncClient(address),
+                     lambda: TensorColumn(address, width=1, height=1)({"bytes": [b"image"]})):
             try:
-                client.process(b"image")
+                call()
             except RuntimeError as error:
-                os._exit(7 if "create one there" in str(error) else 8)
-            os._exit(9)
-        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
-        assert client.process(b"image")
+                print(error, flush=True)
+        os._exit(0)
+    os.wait()
+    print(Client(address).process(b"image").data)
+"""
+
+
+@pytest.mark.parametrize("kind", ["Client", "AsyncClient"])
+def test_clients_raise_in_a_process_that_was_forked_from_one_with_a_client(kind: str) -> None:
+    with FakeWorker() as worker:
+        called = subprocess.run(
+            [sys.executable, "-c", FORKED, worker.address, kind], stdout=subprocess.PIPE, text=True, timeout=60)
+    *errors, last = called.stdout.splitlines()
+    assert len(errors) == 4 and set(errors) == {
+        'gRPC does not work in a process that was forked from one that used it; start processes with "spawn" or "forkserver", a '
+        'DataLoader with multiprocessing_context="spawn", or create the first client after the fork'}
+    assert (called.returncode, last) == (0, "b'egami'")
+
+
+STARTED = """
+import multiprocessing, sys
+from image_worker import Client
+
+def call(address):
+    with Client(address) as client:
+        print(client.process(b"image").data, flush=True)
+
+if __name__ == "__main__":
+    try:
+        Client("no address")  # which does not use gRPC
+    except ValueError:
+        pass
+    for method in ("fork", None, "spawn", "forkserver"):
+        if method is None:
+            call(sys.argv[1])
+            continue
+        process = multiprocessing.get_context(method).Process(target=call, args=sys.argv[1:])
+        process.start()
+        process.join()
+"""
+
+
+def test_clients_work_in_processes_that_are_started_and_in_those_forked_before_the_first_one(tmp_path: Path) -> None:
+    program = tmp_path / "started.py"
+    program.write_text(STARTED)
+    with FakeWorker() as worker:
+        called = subprocess.run([sys.executable, program, worker.address], capture_output=True, text=True, timeout=120)
+    assert (called.returncode, called.stdout, called.stderr) == (0, "b'egami'\n" * 4, "")
 
 
 def test_tokens_go_over_tls_only(tmp_path: Path) -> None:

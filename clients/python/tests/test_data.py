@@ -188,7 +188,7 @@ def test_loaders_that_fork_work_before_the_first_call() -> None:
     pytest.importorskip("torch")
     with PromptWorker() as worker:
         called = subprocess.run([sys.executable, "-c", FORKED, worker.address], capture_output=True, text=True, timeout=120)
-    assert called.stdout.startswith("True\n") and 'with multiprocessing_context="spawn"' in called.stdout, called
+    assert called.stdout.startswith("True\n") and 'multiprocessing_context="spawn"' in called.stdout, called
 
 
 def test_a_data_set_of_torch_names_mistakes_and_converts() -> None:

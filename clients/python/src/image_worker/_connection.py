@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Sequence
 from typing import Union
 
-from ._sync import Client, was_forked
+from ._sync import Client
 
 #: The address of a worker, several, or a function that returns a client, such as `functools.partial(Client, address, tls=True)`.
 Workers = Union[str, Sequence[str], Callable[[], Client]]
@@ -23,10 +23,6 @@ class Connection:
     def client(self) -> Client:
         """Returns the client of this process. Raises `RuntimeError` if it was forked from one that had any."""
         if self._client is None or self._process != os.getpid():
-            if was_forked():
-                raise RuntimeError(
-                    "gRPC does not work in a process that was forked from one that used it; start it anew, for a DataLoader with "
-                    "multiprocessing_context=\"spawn\"")
             self._client = self._workers() if callable(self._workers) else Client(self._workers)
             self._process = os.getpid()
         return self._client

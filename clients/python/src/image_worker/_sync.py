@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 from ._batch import BatchResult, Item
 from ._client import AsyncClient
 from ._errors import ImageWorkerError
+from ._fork import check_fork
 from ._generated import image_worker_pb2 as wire
 from ._options import MAX_RESULT_BYTES, TLS, RetryPolicy
 from ._requests import Overlay
@@ -34,7 +35,7 @@ Value = TypeVar("Value")
 class Client:
     """A client of one or several workers. It may be used from several threads, and must be closed.
 
-    A process that was forked needs a client of its own.
+    No client works in a process that was forked after the first one was created: use "spawn" or "forkserver".
 
     - `addresses`: `"host:port"`, or several of them. Calls go to the address with the fewest open calls, and avoid those
       that failed just now.
@@ -59,6 +60,7 @@ class Client:
                 addresses, tls=tls, token=token, connections=connections, retry=retry, affinity=affinity,
                 max_result_bytes=max_result_bytes)
 
+        check_fork()
         self._loop = _Loop.shared()
         self._client = self._loop.run(create())
         self._is_closed = False
@@ -196,11 +198,6 @@ class Client:
             auxiliary_images=auxiliary_images, **fields))
 
 
-def was_forked() -> bool:
-    """Returns whether this process was forked from one that used clients."""
-    return _Loop._shared is not None and _Loop._shared._process != os.getpid()
-
-
 class _Loop:
     """An event loop in a daemon thread, shared by all clients of the process."""
 
@@ -234,12 +231,13 @@ class _Loop:
             return cls._shared
 
     def run(self, work: Coroutine[Any, Any, Value]) -> Value:
-        if self._process != os.getpid():
+        try:
+            check_fork()
+            if self._is_stopped:
+                raise RuntimeError("a client does not work while the interpreter exits")
+        except RuntimeError:
             work.close()
-            raise RuntimeError("a client does not work in a forked process; create one there")
-        if self._is_stopped:
-            work.close()
-            raise RuntimeError("a client does not work while the interpreter exits")
+            raise
         future = asyncio.run_coroutine_threadsafe(work, self._loop)
         try:
             return future.result()

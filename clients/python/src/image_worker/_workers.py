@@ -11,6 +11,7 @@ from typing import Any
 
 import grpc
 
+from ._fork import check_fork, note_use
 from ._generated import image_worker_pb2 as wire
 from ._options import TLS, RetryPolicy
 
@@ -75,6 +76,7 @@ class Workers:
         self, addresses: Sequence[str], tls: TLS | None, token: str | Callable[[], str] | None, connections: int,
         retry: RetryPolicy, affinity: bool, max_result_bytes: int,
     ) -> None:
+        note_use()
         options = list(_OPTIONS)
         if tls and tls.server_name:
             options.append(("grpc.ssl_target_name_override", tls.server_name))
@@ -90,7 +92,8 @@ class Workers:
         self._is_closed = False
 
     def check_open(self) -> None:
-        """Raises `RuntimeError` if the client is closed."""
+        """Raises `RuntimeError` if the client is closed, or if it is that of the process from which this one was forked."""
+        check_fork()
         if self._is_closed:
             raise RuntimeError("the client is closed")
 
