@@ -95,6 +95,35 @@ def test_images_of_pillow_keep_their_profile() -> None:
         encoded(photo.convert("F"))
 
 
+def test_images_of_pillow_keep_their_transparency() -> None:
+    Image = pytest.importorskip("PIL.Image")
+    color = Image.effect_noise((5, 3), 90).convert("RGB").convert("RGBA")
+    color.putalpha(Image.linear_gradient("L").resize((5, 3)))
+    header = b"P7\nWIDTH 5\nHEIGHT 3\nDEPTH 4\nMAXVAL 255\nTUPLTYPE RGB_ALPHA\nENDHDR\n"
+    gray = color.convert("LA")
+    images = [gray, gray.convert("La"), Image.new("PA", (5, 3), (3, 100)), color, color.convert("RGBa"), color.quantize(8, method=2)]
+    for mode, transparency in [("1", 255), ("L", 119), ("P", 0), ("P", bytes(range(1, 250, 20))), ("RGB", (119, 119, 119))]:
+        image = color.convert("RGB").convert(mode)
+        image.putpixel((2, 1), 255 if mode == "1" else 0 if mode == "P" else 119 if mode == "L" else (119, 119, 119))
+        image.info["transparency"] = transparency
+        images.append(image)
+    for image in images:
+        expected = (image.convert("LA") if image.mode == "La" else image).convert("RGBA")
+        assert expected.getextrema()[3][0] < 255 and encoded(image) == header + expected.tobytes(), image.mode
+    for mode in ("1", "L", "P", "RGB", "RGBX", "CMYK", "YCbCr", "HSV"):
+        image = Image.new(mode, (5, 3), 7)
+        if mode not in ("1", "L", "P", "RGB"):
+            image.info["transparency"] = 0  # of another mode, from which it was converted
+        kind, name = ("P5", "L") if mode in ("1", "L") else ("P6", "RGB")
+        assert encoded(image) == f"{kind}\n5 3\n255\n".encode() + image.convert(name).tobytes(), mode
+    lab = Image.new("LAB", (5, 3), (128, 200, 140))  # of which "A" is a color; Pillow converts it with a profile of sRGB
+    png = Image.open(io.BytesIO(encoded(lab)))
+    assert png.mode == "RGB" and png.tobytes() == lab.convert("RGB").tobytes()
+    for mode in ("I", "I;16", "F"):
+        with pytest.raises(TypeError, match=f"not the mode {mode};"):
+            encoded(Image.new(mode, (5, 3)))
+
+
 def test_an_image_that_pillow_cannot_read_is_an_error_of_its_item() -> None:
     Image = pytest.importorskip("PIL.Image")
     file = io.BytesIO()

@@ -288,14 +288,22 @@ def encoded(pixels: Any) -> bytes:
 def _encoded_image(image: Any) -> bytes:
     if image.mode[0] in "IF":
         raise TypeError(f"a PIL image has 8 bits per sample, not the mode {image.mode}; convert it first")
-    if image.mode not in ("L", "RGB", "RGBA"):
-        has_alpha = "A" in image.getbands() or "transparency" in image.info
-        image = image.convert("RGBA" if has_alpha else "L" if image.mode == "1" else "RGB")
+    if _is_transparent(image):
+        image = (image.convert("LA") if image.mode == "La" else image).convert("RGBA")
+    elif image.mode not in ("L", "RGB"):
+        image = image.convert("L" if image.mode == "1" else "RGB")
     # Conversions leave the profile of what was there before.
     profile = image.info.get("icc_profile") or b""
     if profile[16:20] == (b"GRAY" if image.mode == "L" else b"RGB "):
         return _png(image, profile)
     return b"".join((_header(image.height, image.width, len(image.mode)), image.tobytes()))
+
+
+def _is_transparent(image: Any) -> bool:
+    if image.mode in ("1", "L", "P", "RGB"):
+        # Of a palette, its own alpha as well.
+        return "transparency" in image.info or (image.mode == "P" and image.palette.mode.endswith("A"))
+    return image.mode in ("LA", "La", "PA", "RGBA", "RGBa")
 
 
 def _png(image: Any, profile: bytes) -> bytes:
