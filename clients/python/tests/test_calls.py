@@ -351,7 +351,8 @@ def test_without_affinity_no_key_is_sent() -> None:
 
 @pytest.mark.parametrize("source, text", [
     (type("ndarray", (list,), {"__array_interface__": {}})([1]), "the pixels of an image are uint8 of the shape"),
-    ([1, 2], "the parts of an image are bytes, not int"), (["a.jpg"], "the parts of an image are bytes, not str")])
+    ([1, 2], "the parts of an image are bytes, not int"), ([b"image", None, b"rest"], "the parts of an image are bytes, not NoneType"),
+    (["a.jpg"], "the parts of an image are bytes, not str")])
 def test_what_is_no_file_is_not_sent(source: object, text: str) -> None:
     with FakeWorker() as worker, Client(worker.address) as client:
         with pytest.raises(TypeError, match=text):

@@ -27,6 +27,8 @@ CHUNK_BYTES = 256 << 10
 
 _ACCEPTED = (
     "an image is bytes, a path, a URL, a binary file, an iterable of bytes, a PIL image or an array of uint8")
+# Follows the last part.
+_END = object()
 # With two letters or more, as C:/ begins a path. A file system of fsspec can wrap another: zip://a.jpg::s3://bucket/a.zip.
 _URL = re.compile(r"[a-z][a-z0-9+.-]+(::.*)?://", re.IGNORECASE)
 # The extra of fsspec that brings the file system of a scheme, where its name is another.
@@ -325,5 +327,5 @@ def _header(height: int, width: int, count: int) -> bytes:
 
 async def _in_threads(parts: Iterable[bytes]) -> AsyncIterator[bytes]:
     iterator = iter(parts)
-    while (part := await asyncio.to_thread(next, iterator, None)) is not None:
-        yield part
+    while (part := await asyncio.to_thread(next, iterator, _END)) is not _END:
+        yield part  # type: ignore[misc]
