@@ -3,6 +3,7 @@
 import asyncio
 import inspect
 import io
+import math
 import os
 import pickle
 import subprocess
@@ -12,8 +13,10 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import grpc
+import numpy
 import pytest
 from fake import Break, FakeWorker, status
 from image_worker import (
@@ -389,6 +392,32 @@ def test_a_short_timeout_is_a_deadline(milliseconds: float, image: bytes) -> Non
                              lambda: next(client.batch([(0, image)], timeout=milliseconds / 1000)).unwrap()):
                     with pytest.raises(DeadlineError):
                         call()
+
+
+TIMED: list[Callable[[Client, Any], object]] = [
+    lambda client, timeout: client.process(b"image", timeout=timeout),
+    lambda client, timeout: list(client.stream(b"image", timeout=timeout)),
+    lambda client, timeout: client.renditions(b"image", {"a": {}}, timeout=timeout),
+    lambda client, timeout: client.tensor(b"image", timeout=timeout),
+    lambda client, timeout: client.tensors([b"image"], width=1, height=1, timeout=timeout).__next__().unwrap(),
+    lambda client, timeout: client.inspect(b"image", timeout=timeout), lambda client, timeout: client.presets(timeout=timeout),
+    lambda client, timeout: next(client.batch([(0, b"image")], timeout=timeout)).unwrap()]
+
+
+@pytest.mark.parametrize("call", TIMED)
+def test_a_timeout_is_a_number_of_seconds(call: Callable[[Client, Any], object]) -> None:
+    with FakeWorker() as worker, Client(worker.address) as client:
+        for wrong, kind in [(math.nan, ValueError), ("5", TypeError)]:
+            with pytest.raises(kind, match=f"timeout is {wrong!r}; it must be a number of seconds, or None"):
+                call(client, wrong)
+        for passed in (0, -1):
+            with pytest.raises(DeadlineError):
+                call(client, passed)
+        for endless in (math.inf, 1e10, 10**400, numpy.float32(1e30), None):
+            try:
+                call(client, endless)
+            except (ImageWorkerError, ValueError) as error:  # this worker has no tensors and no presets
+                assert not isinstance(error, DeadlineError) and "timeout" not in str(error)
 
 
 def test_a_closed_client_says_so() -> None:

@@ -15,6 +15,7 @@ from typing import Any, Generic, TypeVar
 
 import grpc
 
+from ._deadline import Deadline, checked
 from ._errors import EXHAUSTED, ImageWorkerError, UnavailableError, from_rpc_error, lost, timed_out
 from ._generated import image_worker_pb2 as wire
 from ._requests import configuration
@@ -73,7 +74,7 @@ class _Entry(Generic[Key]):
     breaks: int = 0
     overloads: int = 0
     not_before: float = 0
-    deadline: float | None = None
+    deadline: Deadline | None = None  # since it was sent first
     collector: Collector = field(default_factory=Collector)
 
 
@@ -109,7 +110,7 @@ class Batch(Generic[Key]):
     ) -> None:
         self.workers = workers
         self.retry = workers.retry
-        self.timeout = timeout
+        self.timeout = checked(timeout)
         self.window = window
         self.changed = _Signal()
         self.lanes = [_Lane(self) for _ in range(streams)]
@@ -191,13 +192,12 @@ class Batch(Generic[Key]):
         """Ends items whose timeout has passed, and streams on which nothing happens."""
         timeout = float("inf") if self.timeout is None else self.timeout
         while True:
-            await asyncio.sleep(min(0.25, timeout / 4, self.retry.stall_after / 4))
-            now = asyncio.get_running_loop().time()
-            for entry in [entry for entry in self._waiting if entry.deadline and entry.deadline < now]:
+            await asyncio.sleep(max(0.001, min(0.25, timeout / 4, self.retry.stall_after / 4)))
+            for entry in [entry for entry in self._waiting if entry.deadline and entry.deadline.has_passed()]:
                 self._waiting.remove(entry)
                 self.finish(entry, timed_out(timeout))
             for lane in self.lanes:
-                lane.expire(now, timeout)
+                lane.expire(timeout)
 
     # Items
 
@@ -217,8 +217,7 @@ class Batch(Generic[Key]):
         now = asyncio.get_running_loop().time()
         for index, entry in enumerate(self._waiting):
             if entry.not_before <= now and (alone or entry.breaks < _SUSPECT_BREAKS):
-                if entry.deadline is None and self.timeout is not None:
-                    entry.deadline = now + self.timeout
+                entry.deadline = entry.deadline or Deadline(self.timeout)
                 return self._waiting.pop(index)
         return None
 
@@ -303,10 +302,10 @@ class _Lane:
                 else:
                     self._fail(worker, lost(f"no connection to {worker.address}"))
 
-    def expire(self, now: float, timeout: float) -> None:
+    def expire(self, timeout: float) -> None:
         """Ends items whose timeout has passed, and the stream if it made no progress meanwhile or for long."""
-        silence = now - self._moved_at
-        expired = [id for id, entry in self._in_flight.items() if entry.deadline and entry.deadline < now]
+        silence = asyncio.get_running_loop().time() - self._moved_at
+        expired = [id for id, entry in self._in_flight.items() if entry.deadline and entry.deadline.has_passed()]
         is_stalled = bool(self._in_flight) and (silence > self._batch.retry.stall_after or bool(expired) and silence > timeout / 2)
         for id in expired:
             self._batch.finish(self._in_flight.pop(id), timed_out(timeout))

@@ -13,7 +13,8 @@ import grpc
 
 from ._addresses import check, is_local
 from ._batch import Batch, BatchResult, Item
-from ._errors import ImageWorkerError, from_rpc_error, from_status, lost, timed_out
+from ._deadline import Deadline, checked
+from ._errors import ImageWorkerError, from_rpc_error, from_status, lost
 from ._generated import image_worker_pb2 as wire
 from ._iteration import iterate, prefetched
 from ._options import MAX_RESULT_BYTES, TLS, RetryPolicy
@@ -231,7 +232,7 @@ class AsyncClient:
                     head = await reader.read_exactly(WHOLE_BYTES + 1)
                     key = image_key(head) if self._workers.affinity else None
                     with self._workers.use(key) as worker:
-                        attempt = self._attempt(worker, head, reader, key, retries.left(), start)
+                        attempt = self._attempt(worker, head, reader, key, retries.deadline.left(), start)
                         async with aclosing(attempt) as parts:
                             async for part in parts:
                                 is_begun = True
@@ -289,8 +290,8 @@ class AsyncClient:
         while True:
             with self._workers.use() as worker:
                 try:
-                    limit = min(retries.left() or math.inf, self._workers.retry.stall_after)
-                    answer = await method(worker)(request, timeout=limit, metadata=self._workers.metadata())
+                    limit = min(retries.deadline.left() or math.inf, self._workers.retry.stall_after)
+                    answer = await method(worker)(request, timeout=checked(limit), metadata=self._workers.metadata())
                     self._workers.succeed(worker)
                     return answer
                 except grpc.aio.AioRpcError as caught:
@@ -302,25 +303,14 @@ class _Retries:
     """The attempts of one call."""
 
     def __init__(self, workers: Workers, timeout: float | None) -> None:
+        self.deadline = Deadline(timeout)
         self._workers = workers
-        self._timeout = timeout
-        self._deadline = None if timeout is None else asyncio.get_running_loop().time() + timeout
         self._failures = 0
-
-    def left(self) -> float | None:
-        """The seconds until the deadline."""
-        if self._deadline is None or self._timeout is None:
-            return None
-        left = self._deadline - asyncio.get_running_loop().time()
-        if left <= 0:
-            raise timed_out(self._timeout)
-        return left
 
     def error(self, error: grpc.aio.AioRpcError | ImageWorkerError) -> ImageWorkerError:
         """The error of an attempt. At the deadline, gRPC may end a call with another code."""
         known = error if isinstance(error, ImageWorkerError) else from_rpc_error(error)
-        is_late = self._deadline is not None and asyncio.get_running_loop().time() >= self._deadline
-        return timed_out(self._timeout) if is_late and self._timeout is not None and known.is_lost else known
+        return self.deadline.error if self.deadline.has_passed() and known.is_lost else known
 
     async def wait(self, worker: Worker, error: ImageWorkerError) -> None:
         """Waits before the next attempt. Raises the error if there is none."""
@@ -331,7 +321,7 @@ class _Retries:
         # Another address may be tried at once, but when that fails too, the success of other calls says nothing about this one.
         own_delay = self._workers.retry.delay(self._failures - 1) if self._failures > 1 else 0.0
         delay = max(self._workers.delay(), own_delay)
-        if self._deadline is not None and asyncio.get_running_loop().time() + delay > self._deadline:
+        if self.deadline.has_passed(after=delay):
             raise error
         await asyncio.sleep(delay)
 
