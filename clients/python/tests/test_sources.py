@@ -1,19 +1,23 @@
 """What an image may be: the types that are taken, how pixels are sent, and URLs."""
 
 import array
+import asyncio
 import io
 import itertools
+import os
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+import time
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import numpy
 import pytest
 from fake import Break, FakeWorker
-from image_worker import Client
+from image_worker import AsyncClient, Client, DeadlineError
 from image_worker._sources import encoded
 
 PIXELS = numpy.arange(2 * 3 * 4, dtype="uint8").reshape(2, 3, 4)
@@ -218,3 +222,125 @@ def test_a_package_that_is_missing_is_named(hidden: str, url: str, text: str) ->
 def test_a_path_is_no_url(path: str) -> None:
     with FakeWorker() as worker, Client(worker.address) as client, pytest.raises(FileNotFoundError):
         client.process(path)
+
+
+class Blocking:
+    """Images of which the first bytes come, and the others when the test has ended."""
+
+    def __init__(self, folder: Path, size: int) -> None:
+        self._ended = threading.Event()
+        self._folder = folder
+        self._begin = bytes(size)
+        self._files: list[Any] = []
+        self._unopened: list[Path] = []
+
+    def __enter__(self) -> "Blocking":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._ended.set()
+        for file in [*self._files, *(open(path, "r+b", buffering=0) for path in self._unopened)]:
+            file.close()
+
+    def iterable(self) -> Iterator[bytes]:
+        yield self._begin
+        self._ended.wait(60)
+
+    async def asynchronous(self) -> AsyncIterator[bytes]:
+        yield self._begin
+        await asyncio.sleep(60)
+
+    def file(self) -> Any:
+        reading, writing = os.pipe()
+        return os.fdopen(self._fill(reading, writing), "rb")
+
+    def path(self) -> Any:
+        path = self._folder / f"pipe-{len(self._files)}"
+        os.mkfifo(path)
+        self._fill(None, os.open(path, os.O_RDWR))
+        return path
+
+    def unopened(self) -> Any:
+        path = self._folder / "unopened"
+        os.mkfifo(path)
+        self._unopened.append(path)
+        return path
+
+    def _fill(self, reading: Any, writing: int) -> Any:
+        file = os.fdopen(writing, "r+b" if reading is None else "wb", buffering=0)
+        self._files.append(file)
+        threading.Thread(target=file.write, args=[self._begin], daemon=True).start()
+        return reading
+
+
+CALLS: dict[str, Callable[[AsyncClient, Any, float], Any]] = {
+    "process": lambda client, source, timeout: client.process(source, timeout=timeout),
+    "stream": lambda client, source, timeout: anext(client.stream(source, timeout=timeout)),
+    "inspect": lambda client, source, timeout: client.inspect(source, timeout=timeout),
+    "batch": lambda client, source, timeout: anext(client.batch([(0, source)], timeout=timeout))}
+
+
+@pytest.mark.parametrize("kind", ["iterable", "asynchronous", "file", "path", "unopened"])
+@pytest.mark.parametrize("name, size", [
+    *((name, 5) for name in CALLS), *((name, 2 << 20) for name in CALLS if name != "inspect")])  # which reads a mebibyte
+def test_a_timeout_ends_a_call_whose_image_does_not_come(tmp_path: Path, name: str, kind: str, size: int) -> None:
+    async def call(address: str) -> None:
+        async with AsyncClient(address) as client:
+            outcome = await CALLS[name](client, getattr(blocking, kind)(), 0.2)
+            if name == "batch":
+                outcome.unwrap()
+
+    with FakeWorker() as worker, Blocking(tmp_path, size) as blocking:
+        began = time.monotonic()
+        with pytest.raises(DeadlineError):
+            asyncio.run(call(worker.address))
+        assert 0.2 <= time.monotonic() - began < 10
+
+
+def test_images_that_do_not_come_hold_no_others_up(tmp_path: Path) -> None:
+    path = tmp_path / "image"
+    path.write_bytes(b"image")
+
+    async def call(address: str) -> None:
+        async with AsyncClient(address) as client:
+            # More than there are threads.
+            errors = await asyncio.gather(
+                *(client.process(blocking.file(), timeout=0.5) for _ in range(40)), return_exceptions=True)
+            assert {type(error) for error in errors} == {DeadlineError}
+            assert (await client.process(path)).data == b"egami"
+            items = [(number, blocking.file() if number == 3 else path) for number in range(20)]
+            outcomes = {result.key: result async for result in client.batch(items, timeout=2)}
+            assert isinstance(outcomes.pop(3).error, DeadlineError)
+            assert all(outcome.unwrap().data == b"egami" for outcome in outcomes.values())
+
+    with FakeWorker() as worker, Blocking(tmp_path, 5) as blocking:
+        asyncio.run(call(worker.address))
+
+
+EXITING = """
+import asyncio, sys
+from image_worker import AsyncClient, Client, DeadlineError
+
+async def call(address):
+    async with AsyncClient(address) as client:
+        await client.process(sys.stdin.buffer, timeout=0.5)
+
+try:
+    if sys.argv[2] == "AsyncClient":
+        asyncio.run(call(sys.argv[1]))
+    else:
+        Client(sys.argv[1]).process(sys.stdin.buffer, timeout=0.5)
+except DeadlineError as error:
+    print(error, flush=True)
+"""
+
+
+@pytest.mark.parametrize("kind", ["Client", "AsyncClient"])
+def test_a_program_exits_while_a_read_blocks(kind: str) -> None:
+    reading, writing = os.pipe()
+    with FakeWorker() as worker:
+        called = subprocess.run(
+            [sys.executable, "-c", EXITING, worker.address, kind], stdin=reading, capture_output=True, text=True, timeout=60)
+    os.close(reading)
+    os.close(writing)
+    assert (called.returncode, called.stdout, called.stderr) == (0, "DEADLINE_EXCEEDED: no result after 0.5 s\n", "")

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
@@ -24,6 +24,7 @@ from ._sources import CHUNK_BYTES, WHOLE_BYTES, Source, SourceError, Upload
 from ._workers import Worker, Workers
 
 Key = TypeVar("Key")
+Value = TypeVar("Value")
 
 # An item that this many streams broke with is sent alone.
 _SUSPECT_BREAKS = 2
@@ -74,7 +75,7 @@ class _Entry(Generic[Key]):
     breaks: int = 0
     overloads: int = 0
     not_before: float = 0
-    deadline: Deadline | None = None  # since it was sent first
+    deadline: Deadline = Deadline(None)
     collector: Collector = field(default_factory=Collector)
 
 
@@ -193,7 +194,7 @@ class Batch(Generic[Key]):
         timeout = float("inf") if self.timeout is None else self.timeout
         while True:
             await asyncio.sleep(max(0.001, min(0.25, timeout / 4, self.retry.stall_after / 4)))
-            for entry in [entry for entry in self._waiting if entry.deadline and entry.deadline.has_passed()]:
+            for entry in [entry for entry in self._waiting if entry.deadline.has_passed()]:
                 self._waiting.remove(entry)
                 self.finish(entry, timed_out(timeout))
             for lane in self.lanes:
@@ -217,7 +218,8 @@ class Batch(Generic[Key]):
         now = asyncio.get_running_loop().time()
         for index, entry in enumerate(self._waiting):
             if entry.not_before <= now and (alone or entry.breaks < _SUSPECT_BREAKS):
-                entry.deadline = entry.deadline or Deadline(self.timeout)
+                if not entry.attempts:
+                    entry.deadline = Deadline(self.timeout)
                 return self._waiting.pop(index)
         return None
 
@@ -277,6 +279,8 @@ class _Lane:
         self._workers = batch.workers
         self._ids = itertools.count(1)
         self._in_flight: dict[str, _Entry[Any]] = {}
+        # The item whose image is read now. Its deadline ends that, and is no sign of a stream that stalls.
+        self._reading: str | None = None
         self._is_closing = False
         self._is_stalled = False
         self._sent = 0
@@ -305,7 +309,7 @@ class _Lane:
     def expire(self, timeout: float) -> None:
         """Ends items whose timeout has passed, and the stream if it made no progress meanwhile or for long."""
         silence = asyncio.get_running_loop().time() - self._moved_at
-        expired = [id for id, entry in self._in_flight.items() if entry.deadline and entry.deadline.has_passed()]
+        expired = [id for id, entry in self._in_flight.items() if entry.deadline.has_passed() and id != self._reading]
         is_stalled = bool(self._in_flight) and (silence > self._batch.retry.stall_after or bool(expired) and silence > timeout / 2)
         for id in expired:
             self._batch.finish(self._in_flight.pop(id), timed_out(timeout))
@@ -386,9 +390,9 @@ class _Lane:
         self._in_flight[id] = entry
         is_started = False
         try:
-            reader = await entry.upload.open()
+            reader = await self._read(id, entry.upload.open(entry.deadline))
             try:
-                head = await reader.read_exactly(WHOLE_BYTES + 1)
+                head = await self._read(id, reader.read_exactly(WHOLE_BYTES + 1))
                 request = wire.BatchProcessRequest(item_id=id, start=entry.start)
                 if 0 < len(head) <= WHOLE_BYTES:
                     request.start.image = head
@@ -399,7 +403,7 @@ class _Lane:
                 for offset in range(0, len(head), CHUNK_BYTES):
                     await call.write(wire.BatchProcessRequest(item_id=id, chunk=head[offset:offset + CHUNK_BYTES]))
                 # An item that has ended early, such as a corrupt one, needs no more of its bytes.
-                while id in self._in_flight and (chunk := await reader.read(CHUNK_BYTES)):
+                while id in self._in_flight and (chunk := await self._read(id, reader.read(CHUNK_BYTES))):
                     await call.write(wire.BatchProcessRequest(item_id=id, chunk=chunk))
                     self._moved_at = asyncio.get_running_loop().time()
             finally:
@@ -409,6 +413,13 @@ class _Lane:
                 self._batch.finish(entry, error.error)
         if is_started:
             await call.write(wire.BatchProcessRequest(item_id=id, end=wire.BatchItemEnd()))
+
+    async def _read(self, id: str, reading: Awaitable[Value]) -> Value:
+        self._reading = id
+        try:
+            return await reading
+        finally:
+            self._reading = None
 
     # Receiving
 

@@ -161,8 +161,10 @@ class AsyncClient:
         auxiliary_images: Mapping[str, Overlay] = {}, **fields: Unpack[Fields],
     ) -> wire.InspectImageResponse:
         """Returns the properties of an image and of its result, from the first mebibyte of the file."""
+        retries = _Retries(self._workers, timeout)
         try:
-            reader = await (await Upload.create(image)).open()
+            upload = await Upload.create(image, retries.deadline)
+            reader = await upload.open(retries.deadline)
             try:
                 head = await reader.read_exactly(WHOLE_BYTES)
             finally:
@@ -172,13 +174,13 @@ class AsyncClient:
         request = wire.InspectImageRequest(
             image=head, preset=preset, configuration=configuration(fields),
             auxiliary_images=auxiliary_images_of(auxiliary_images))
-        inspection: wire.InspectImageResponse = await self._call(lambda worker: worker.inspect, request, timeout)
+        inspection: wire.InspectImageResponse = await self._call(lambda worker: worker.inspect, request, retries)
         return inspection
 
     async def presets(self, *, timeout: float | None = 60) -> list[wire.Preset]:
         """Returns the presets that the worker has."""
         answer: wire.ListPresetsResponse = await self._call(
-            lambda worker: worker.presets, wire.ListPresetsRequest(), timeout)
+            lambda worker: worker.presets, wire.ListPresetsRequest(), _Retries(self._workers, timeout))
         return list(answer.presets)
 
     async def batch(
@@ -218,7 +220,7 @@ class AsyncClient:
     ) -> AsyncGenerator[Part, None]:
         """The parts of the result, of the first attempt that gives any."""
         retries = _Retries(self._workers, timeout)
-        upload = await Upload.create(image)
+        upload = await Upload.create(image, retries.deadline)
         start = wire.BatchItemStart(
             preset=preset, configuration=fields, renditions=renditions,
             auxiliary_images=auxiliary_images_of(auxiliary_images))
@@ -227,7 +229,7 @@ class AsyncClient:
             if memory:
                 start.shared_memory.CopyFrom(memory())
             try:
-                reader = await upload.open()
+                reader = await upload.open(retries.deadline)
                 try:
                     head = await reader.read_exactly(WHOLE_BYTES + 1)
                     key = image_key(head) if self._workers.affinity else None
@@ -285,8 +287,7 @@ class AsyncClient:
         if sender and not sender.cancelled() and isinstance(error := sender.exception(), SourceError):
             raise error
 
-    async def _call(self, method: Callable[[Worker], Any], request: Any, timeout: float | None) -> Any:
-        retries = _Retries(self._workers, timeout)
+    async def _call(self, method: Callable[[Worker], Any], request: Any, retries: _Retries) -> Any:
         while True:
             with self._workers.use() as worker:
                 try:

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable, Coroutine
 from numbers import Real
+from typing import Any, TypeVar
 
 from ._errors import DeadlineError, timed_out
+
+Value = TypeVar("Value")
 
 # In seconds: a year. gRPC takes times that are too far for times that have passed.
 _FOREVER = 366 * 86400
@@ -43,3 +47,20 @@ class Deadline:
         if left <= 0:
             raise self.error
         return left
+
+    async def limit(self, function: Callable[..., Coroutine[Any, Any, Value]], *arguments: object) -> Value:
+        """Calls a function, which is cancelled at that time. Raises `DeadlineError` then."""
+        left = self.left()
+        if left is None:
+            return await function(*arguments)
+        # Not wait_for, which can lose a cancellation up to Python 3.11.
+        task = asyncio.create_task(function(*arguments))
+        try:
+            await asyncio.wait([task], timeout=left)
+            if not task.done():
+                raise self.error
+            return task.result()
+        finally:
+            if not task.done():
+                task.cancel()
+                await asyncio.gather(task, return_exceptions=True)

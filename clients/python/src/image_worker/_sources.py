@@ -11,6 +11,9 @@ import zlib
 from collections.abc import AsyncIterable, AsyncIterator, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Protocol, Union
 
+from ._deadline import Deadline
+from ._threads import in_thread
+
 if TYPE_CHECKING:
     from typing_extensions import Buffer
 
@@ -66,9 +69,9 @@ class Upload:
     """An image that is uploaded once or several times."""
 
     @classmethod
-    async def create(cls, source: Source) -> Upload:
+    async def create(cls, source: Source, deadline: Deadline = Deadline(None)) -> Upload:
         """Creates an upload. Pixels are copied, in a thread, so that the caller may change them. Raises what that raises."""
-        return cls(await asyncio.to_thread(encoded, source) if _has_pixels(source) else source)
+        return cls(await deadline.limit(in_thread, encoded, source) if _has_pixels(source) else source)
 
     def __init__(self, source: Source) -> None:
         self._source: Any = source
@@ -107,30 +110,35 @@ class Upload:
         if ahead is not None and not ahead.cancel() and not ahead.cancelled() and not ahead.exception():
             ahead.result().drop()
 
-    async def open(self) -> Reader:
-        """Starts to read the image. Raises `SourceError` if that fails."""
+    async def open(self, deadline: Deadline) -> Reader:
+        """Starts to read the image, until the deadline. Raises `SourceError` if that fails."""
         self._is_begun = True
-        ahead, self._ahead = self._ahead, None
+        if isinstance(self._source, memoryview):
+            return _Bytes(self._source)
         try:
-            return await (ahead or self._open(self._source))
+            reader = await deadline.limit(self._open_or_take)
         except SourceError:
             raise
         except Exception as error:
             raise SourceError(error) from error
+        reader.deadline = deadline
+        return reader
+
+    async def _open_or_take(self) -> Reader:
+        ahead, self._ahead = self._ahead, None
+        return await (ahead or self._open(self._source))
 
     async def _open(self, source: Any) -> Reader:
-        if isinstance(source, memoryview):
-            return _Bytes(source)
         if _is_url(source):
-            return _File(_own(await asyncio.to_thread(_open_url, source)), closes=True)
+            return _File(_own(await in_thread(_open_url, source)), closes=True)
         if isinstance(source, (str, os.PathLike)):
-            return _File(await asyncio.to_thread(open, source, "rb"), closes=True)
+            return _File(await in_thread(open, source, "rb"), closes=True)
         if hasattr(source, "read"):
             if self._is_replayable:
-                await asyncio.to_thread(source.seek, self._start)
+                await in_thread(source.seek, self._start)
             return _File(source, closes=False)
         if hasattr(source, "open"):
-            return _File(_own(await asyncio.to_thread(source.open)), closes=True)
+            return _File(_own(await in_thread(source.open)), closes=True)
         return _Parts(aiter(source) if isinstance(source, AsyncIterable) else _in_threads(source))
 
     async def _open_ahead(self) -> Reader:
@@ -187,6 +195,8 @@ class Reader:
 
     #: What was read ahead.
     head: bytes = b""
+    #: When reading fails with `DeadlineError`.
+    deadline = Deadline(None)
 
     async def read(self, limit: int) -> bytes:
         """Returns the next bytes, at most `limit`; none at the end. Raises `SourceError`."""
@@ -194,7 +204,7 @@ class Reader:
             data, self.head = self.head[:limit], self.head[limit:]
             return data
         try:
-            return await self._read(limit)
+            return await self.deadline.limit(self._read, limit)
         except Exception as error:
             raise SourceError(error) from error
 
@@ -219,14 +229,27 @@ class _File(Reader):
     def __init__(self, file: Any, closes: bool) -> None:
         self._file = file
         self._closes = closes
+        # Whether a thread still reads, which then closes the file: others would wait for it.
+        self._is_abandoned = False
 
     async def _read(self, limit: int) -> bytes:
-        data: bytes = await asyncio.to_thread(self._file.read, limit)
-        return data
+        try:
+            return await in_thread(self._read_here, limit)
+        except asyncio.CancelledError:
+            self._is_abandoned = True
+            raise
+
+    def _read_here(self, limit: int) -> bytes:
+        try:
+            data: bytes = self._file.read(limit)
+            return data
+        finally:
+            if self._is_abandoned:
+                self.drop()
 
     async def close(self) -> None:
-        if self._closes:
-            await asyncio.to_thread(self._file.close)
+        if self._closes and not self._is_abandoned:
+            await in_thread(self._file.close)
 
     def drop(self) -> None:
         if self._closes:
@@ -237,7 +260,7 @@ class _Bytes(Reader):
     def __init__(self, rest: memoryview) -> None:
         self._rest = rest
 
-    async def _read(self, limit: int) -> bytes:
+    async def read(self, limit: int) -> bytes:
         data = bytes(self._rest[:limit])
         self._rest = self._rest[limit:]
         return data
@@ -327,5 +350,5 @@ def _header(height: int, width: int, count: int) -> bytes:
 
 async def _in_threads(parts: Iterable[bytes]) -> AsyncIterator[bytes]:
     iterator = iter(parts)
-    while (part := await asyncio.to_thread(next, iterator, _END)) is not _END:
-        yield part  # type: ignore[misc]
+    while (part := await in_thread(next, iterator, _END)) is not _END:
+        yield part

@@ -7,7 +7,6 @@ import atexit
 import os
 import threading
 from collections.abc import AsyncGenerator, Callable, Coroutine, Generator, Iterable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
@@ -85,7 +84,7 @@ class Client:
     ) -> Result:
         """Processes one image. Raises `ImageWorkerError`.
 
-        `timeout` is for all attempts together, in seconds. `auxiliary_images` are the images that `overlays` name, as bytes or
+        `timeout` is for reading the image and all attempts together, in seconds. `auxiliary_images` are the images that `overlays` name, as bytes or
         paths, which are read at once. `fields` override those of the preset; `image_worker.Fields` lists them.
         """
         return self._loop.run(self._client.process(
@@ -184,7 +183,7 @@ class Client:
         Items are taken while results are consumed: at most `streams * window` items are open at a time, and the memory of a
         batch is that of so many results, each of at most `max_result_bytes`.
 
-        - `timeout`: seconds for one item, from when it is sent first.
+        - `timeout`: seconds for one item, from when it is read to be sent first.
         - `streams`: the number of streams, on each of which a worker processes several images at the same time. Default: one
           for each address. Behind a balancer, use at least one for each worker.
         - `window`: items in flight on a stream. A worker processes 8 at the same time (`--max-images-per-stream`) and reads
@@ -206,8 +205,6 @@ class _Loop:
 
     def __init__(self) -> None:
         self._loop = asyncio.new_event_loop()
-        # Files and URLs are read in threads. The default of as many as processors and a few is too few for URLs.
-        self._loop.set_default_executor(ThreadPoolExecutor(32, "image-worker-files"))
         self._process = os.getpid()
         self._is_stopped = False
         # So that the garbage collector leaves their end to `iterate`.
