@@ -7,7 +7,7 @@ import pickle
 import subprocess
 import sys
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from functools import partial
 from typing import Any
 
@@ -81,6 +81,23 @@ def test_an_iterator_that_prefetches_can_be_left() -> None:
         asked = iter([b"1", b"2"])
         with pytest.raises(ZeroDivisionError):
             list(client.tensors((1 // 0 if image == b"2" else image for image in asked), prefetch=3, **SIZE))  # type: ignore[misc]
+
+
+@pytest.mark.parametrize("options", [{}, {"prefetch": 2}, {"errors": "skip"}, {"shared_memory": True}])
+def test_an_error_of_the_images_follows_the_rows_before_it(options: Any) -> None:
+    if options.get("shared_memory") and sys.platform != "linux":
+        pytest.skip("the worker writes shared memory on Linux alone")
+
+    def images() -> Iterator[bytes]:
+        yield from numbers(10)
+        raise KeyError("gone")
+
+    taken = []
+    with PromptWorker() as worker, Client(worker.address) as client:
+        with pytest.raises(KeyError, match="gone"):
+            for batch in client.tensors(images(), batch_size=4, **SIZE, **options):
+                taken.append(batch)
+    assert [len(batch) for batch in taken] == [4, 4, 2] and rows(taken) == list(range(10))
 
 
 @pytest.mark.parametrize("workers", [1, 3])

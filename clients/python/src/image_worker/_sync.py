@@ -143,7 +143,8 @@ class Client:
         """Processes many images to arrays of one size, stacked in the order of the images.
 
         Images are what `process` takes, or `Item`s, whose keys, such as labels, are in `TensorBatch.keys`. They are taken while
-        batches are consumed, and iterated in another thread unless they are a list or a tuple.
+        batches are consumed, and iterated in another thread unless they are a list or a tuple. An error of `images` is raised after
+        the batches of the images before it, of which the last one may have fewer.
 
         - `batch_size`: the number of images of a batch: 32 by default. The last one may have fewer.
         - `errors`: what becomes of an image that fails. "mask" (the default): its array is zero, `errors` has its error, and

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import math
 from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Iterable, Mapping
 from contextlib import aclosing
@@ -269,6 +270,8 @@ class Stack:
         # Whether a worker may still write into the batch that has begun: for an image that was given up, or sent again.
         self._is_written = False
         self._taken = 0
+        # What the iterable of images raised. It follows the images before it.
+        self._failure: Exception | None = None
 
     async def aclose(self) -> None:
         """Hides the arrays of images that are not waited for any more."""
@@ -285,15 +288,20 @@ class Stack:
         self, values: Iterable[Source | Item[Any]] | AsyncIterable[Source | Item[Any]],
     ) -> AsyncIterator[Item[int]]:
         """Numbers images as there is room for them."""
-        number = 0
         async with aclosing(iterate(values)) as source:
-            async for value in source:
+            for number in itertools.count():
+                try:
+                    value = await anext(source)
+                except StopAsyncIteration:
+                    return
+                except Exception as error:
+                    self._failure = error
+                    return
                 await self._room.acquire()
                 self._keys[number] = value.key if isinstance(value, Item) else number
                 memory = self._array(number // self._size).place(number % self._size) if self._segments else None
                 yield (
                     replace(value, key=number, memory=memory) if isinstance(value, Item) else Item(number, value, memory=memory))
-                number += 1
 
     async def batches(self, results: AsyncGenerator[BatchResult[int], None]) -> AsyncGenerator[TensorBatch, None]:
         """Returns batches as all of their results have come."""
@@ -305,6 +313,8 @@ class Stack:
                     yield self._take()
         if self._rows:
             yield self._take()
+        if self._failure:
+            raise self._failure
 
     def _add(self, outcome: BatchResult[int]) -> None:
         """Adds the row of the next image."""
