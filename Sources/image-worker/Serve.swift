@@ -79,7 +79,7 @@ struct Serve: AsyncParsableCommand {
     let group = ServiceGroup(
       configuration: ServiceGroupConfiguration(
         services: services + [.init(service: worker, successTerminationBehavior: .gracefullyShutdownGroup)],
-        gracefulShutdownSignals: [.sigterm, .sigint], logger: logger))
+        gracefulShutdownSignals: [.sigterm, .sigint], logger: logger.ofServiceGroup))
     let signals = Task { await end.watchSignals() }
     defer { signals.cancel() }
     do { try await group.run() } catch let error as RuntimeError {
@@ -163,5 +163,14 @@ struct ListeningService<Base: Service>: Service {
     do { try await base.run() } catch {
       throw ListenError.isOfSystem(error) ? ListenError(error, address: address, options: options) : error
     }
+  }
+}
+
+extension Logger {
+  /// The logger of the services' group, which at lower levels logs all that each service contains.
+  fileprivate var ofServiceGroup: Logger {
+    var logger = self
+    logger.logLevel = max(logLevel, .notice)
+    return logger
   }
 }

@@ -1,5 +1,6 @@
 """Tests of cancellation, deadlines, draining and memory, from outside the process."""
 
+import os
 import queue
 import signal
 import threading
@@ -184,7 +185,6 @@ def test_a_drain_that_takes_too_long_is_cut_short(large_photo):
 
 
 def test_a_log_that_nobody_reads_stops_no_call():
-    import os
     import re
     import subprocess
     process = subprocess.Popen(
@@ -206,11 +206,16 @@ def test_a_log_that_nobody_reads_stops_no_call():
     log = process.communicate(timeout=60)[1].decode()
     assert process.returncode == 0 and len(log) > 200_000
     assert log.count('"message":"call"') == calls and "dropped" not in log
-    assert "Service lifecycle ended" in log.splitlines()[-1]
+    assert '"stopped"' in log.splitlines()[-1]
+
+
+def test_the_most_detailed_log_has_no_contents_of_services():
+    worker = Worker("--log-level", "trace")
+    assert worker.stop() == 0
+    assert sum(map(len, worker.log)) < 20_000
 
 
 def test_bad_settings_are_named(tmp_path):
-    import os
     import subprocess
     cases = [(["--port", "70000"], "port"), (["--threads", "0"], "threads"), (["--log-level", "loud"], "log-level")]
     for options, word in cases:
@@ -223,7 +228,6 @@ def test_bad_settings_are_named(tmp_path):
 
 
 def test_each_setting_is_in_the_table_with_its_range(tmp_path):
-    import os
     import re
     import subprocess
     from conftest import FIXTURES
@@ -250,7 +254,6 @@ def test_each_setting_is_in_the_table_with_its_range(tmp_path):
 
 
 def test_the_local_commands(tmp_path):
-    import os
     import subprocess
     from conftest import FIXTURES
     out = tmp_path / "out"
@@ -266,7 +269,6 @@ def test_the_local_commands(tmp_path):
 
 
 def test_process_replaces_no_image_and_no_result(tmp_path):
-    import os
     import subprocess
     photo, png = fixture_bytes("photo-420.jpg"), fixture_bytes("photo.png")
     for name, content in [("p.jpg", photo), ("below/p.jpg", photo), ("below/q.png", png), ("q.jpg", photo)]:
