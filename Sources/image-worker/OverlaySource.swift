@@ -48,7 +48,8 @@ struct OverlaySource {
       throw SettingsError(description: "\(option) \(file) is not a regular file")
     }
     let bytes: [UInt8]
-    do { bytes = try FileSystem.read(file, limit: maxByteCount) } catch let error as Errno where error == .fileTooLarge
+    do { bytes = try FileSystem.read(file, limit: maxByteCount, mayWait: false) } catch let error as Errno
+      where error == .fileTooLarge
     {
       throw SettingsError(description: "\(option) \(file) has more than \(maxByteCount >> 20) MiB")
     } catch { throw SettingsError(description: "\(option) \(file) cannot be read: \(error)") }

@@ -9,8 +9,8 @@ struct PresetSource {
 
   /// The built-in presets and the file's, as the file is now.
   /// - Throws: `PresetFileError` for the contents of the file, `SettingsError` when it can't be read.
-  func read() throws -> PresetCatalog {
-    let text = try FileSystem.text(of: path, option: "--presets")
+  func read(isReload: Bool = false) throws -> PresetCatalog {
+    let text = try FileSystem.text(of: path, option: "--presets", isReload: isReload)
     return PresetCatalog().adding(try PresetFile(yaml: text, name: path.string).presets)
   }
 
@@ -23,7 +23,7 @@ struct PresetSource {
   /// Reads the file again; one that can't be used leaves the presets as they are.
   func reload(_ store: PresetStore, _ logger: Logger) {
     do {
-      let catalog = try read()
+      let catalog = try read(isReload: true)
       store.replace(with: catalog)
       logger.notice("presets reloaded", metadata: ["file": "\(path)", "presets": "\(catalog.presets.count)"])
     } catch {

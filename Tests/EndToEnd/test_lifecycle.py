@@ -215,6 +215,25 @@ def test_the_most_detailed_log_has_no_contents_of_services():
     assert sum(map(len, worker.log)) < 20_000
 
 
+def test_a_reload_passes_over_pipes_and_hinders_no_end(tmp_path):
+    import yaml
+    presets, tokens = tmp_path / "presets.yaml", tmp_path / "identities.yaml"
+    presets.write_text("presets: {card: {max_width: 50}}")
+    hash = "5c6ffbdd40d9556b73a21e63c3e0e904d8a0d2f6a1b8f4a2f0d1a9b9b6f6c5d1"
+    tokens.write_text(yaml.safe_dump({"identities": {"a": {"tokens": [hash]}}}))
+    worker = Worker("--presets", str(presets), "--identities", str(tokens), "--reload-seconds", "1")
+    for file in (presets, tokens):
+        file.unlink()
+        os.mkfifo(file)
+    worker.process.send_signal(signal.SIGHUP)
+    for option, file in (("--presets", presets), ("--identities", tokens)):
+        assert wait_until(lambda: any(f"{option} {file} cannot be read: not a regular file" in line for line in worker.log), 20)
+    tokens.unlink()
+    tokens.write_text(yaml.safe_dump({"identities": {"b": {"tokens": [hash]}}}))
+    assert wait_until(lambda: any("identities reloaded" in line for line in worker.log), 20)
+    assert worker.stop() == 0, "".join(worker.log)
+
+
 def test_bad_settings_are_named(tmp_path):
     import subprocess
     cases = [(["--port", "70000"], "port"), (["--threads", "0"], "threads"), (["--log-level", "loud"], "log-level")]

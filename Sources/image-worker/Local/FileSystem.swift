@@ -119,10 +119,12 @@ enum FileSystem {
   }
 
   /// Reads a small file whole.
-  /// - Throws: `Errno`, `fileTooLarge` for one of more than `limit` bytes.
-  static func read(_ path: FilePath, limit: Int) throws -> [UInt8] {
-    let file = try FileDescriptor.open(path, .readOnly)
+  /// - `mayWait`: whether a pipe is read, too, which may have no writer yet.
+  /// - Throws: `Errno`, `fileTooLarge` for one of more than `limit` bytes; `IrregularFile`.
+  static func read(_ path: FilePath, limit: Int, mayWait: Bool = true) throws -> [UInt8] {
+    let file = try FileDescriptor.open(path, .readOnly, options: mayWait ? [] : .nonBlocking)
     return try file.closeAfter {
+      guard mayWait || kind(of: file) == .file else { throw IrregularFile() }
       var bytes: [UInt8] = []
       while true {
         let part = try readPart(of: file, byteCount: 64 * 1024)
@@ -138,15 +140,17 @@ enum FileSystem {
 
   /// Reads the file that a setting names.
   /// - `option`: the setting, as users spell it.
-  static func bytes(of path: FilePath, option: String) throws(SettingsError) -> [UInt8] {
-    do { return try read(path, limit: maxSettingByteCount) } catch {
+  /// - `isReload`: whether the file was read before; then a pipe is refused, which has nothing more or never ends.
+  static func bytes(of path: FilePath, option: String, isReload: Bool = false) throws(SettingsError) -> [UInt8] {
+    do { return try read(path, limit: maxSettingByteCount, mayWait: !isReload) } catch {
       throw SettingsError(description: "\(option) \(path) cannot be read: \(error)")
     }
   }
 
   /// Reads the text file that a setting names.
-  static func text(of path: FilePath, option: String) throws(SettingsError) -> String {
-    guard let text = String(validating: try bytes(of: path, option: option), as: UTF8.self) else {
+  static func text(of path: FilePath, option: String, isReload: Bool = false) throws(SettingsError) -> String {
+    let bytes = try bytes(of: path, option: option, isReload: isReload)
+    guard let text = String(validating: bytes, as: UTF8.self) else {
       throw SettingsError(description: "\(option) \(path) is not text in UTF-8")
     }
     return text
@@ -197,6 +201,11 @@ enum FileSystem {
 
 extension FileDescriptor {
   func writeAll(_ bytes: RawSpan) throws { try bytes.withUnsafeBytes { _ = try writeAll($0) } }
+}
+
+/// A pipe, a socket, a device or a folder where only a file can be read.
+private struct IrregularFile: Error, CustomStringConvertible {
+  let description = "not a regular file"
 }
 
 /// A file that cannot be used, with the option that names it.

@@ -91,7 +91,7 @@ final class Security: Sendable {
   private func reloadTLS() throws(SettingsError) {
     guard let tls = settings.tls, let contexts else { return }
     let material: TLSMaterial
-    do throws(SettingsError) { material = try tls.read() } catch {
+    do throws(SettingsError) { material = try tls.read(isReload: true) } catch {
       guard seenMaterial.isNew(failure: error.description) else { return }
       throw error
     }
@@ -106,7 +106,7 @@ final class Security: Sendable {
   private func reloadIdentities() throws(SettingsError) {
     guard let path = settings.identities, let callers, let authenticator else { return }
     let text: String
-    do throws(SettingsError) { text = try FileSystem.text(of: path, option: "--identities") } catch {
+    do throws(SettingsError) { text = try FileSystem.text(of: path, option: "--identities", isReload: true) } catch {
       guard seenIdentities.isNew(failure: error.description) else { return }
       throw error
     }

@@ -11,12 +11,12 @@ struct TLSFiles {
   /// Reads the files.
   ///
   /// - Throws: `SettingsError` naming the file that cannot be read.
-  func read() throws(SettingsError) -> TLSMaterial {
+  func read(isReload: Bool = false) throws(SettingsError) -> TLSMaterial {
     TLSMaterial(
-      certificate: try FileSystem.bytes(of: certificate, option: "--tls-certificate"),
-      key: try FileSystem.bytes(of: key, option: "--tls-key"),
+      certificate: try FileSystem.bytes(of: certificate, option: "--tls-certificate", isReload: isReload),
+      key: try FileSystem.bytes(of: key, option: "--tls-key", isReload: isReload),
       clientCA: try clientCA.map { path throws(SettingsError) in
-        try FileSystem.bytes(of: path, option: "--tls-client-ca")
+        try FileSystem.bytes(of: path, option: "--tls-client-ca", isReload: isReload)
       })
   }
 
