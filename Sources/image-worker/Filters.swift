@@ -9,10 +9,10 @@ struct Filters: ParsableCommand {
       Each filter has an intensity from 0 (the image is unchanged) to 1 (the filter is fully applied).
       """)
 
-  func run() {
+  func run() throws {
     let heading = ["filter", "parameter", "range", "default", "meaning"]
     let rows = [heading] + FilterKind.allCases.flatMap(Self.rows)
-    print(ReadableText.table(rows))
+    try FileSystem.printLine(ReadableText.table(rows))
   }
 
   /// A row for the filter, and one for each of its parameters: filter, parameter, range, default, meaning.

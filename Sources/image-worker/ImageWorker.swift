@@ -52,8 +52,7 @@ struct ImageWorker: AsyncParsableCommand {
   /// Runs the command.
   static func main() async {
     if Set(PathText.arguments) == ["--version", "--verbose"] {
-      print(versions)
-      return
+      return printOrEnd(versions)
     }
     let arguments = arguments(PathText.arguments)
     if let command = arguments.first, let problem = problem(ofCommand: command) {
@@ -119,11 +118,15 @@ struct ImageWorker: AsyncParsableCommand {
     let code = exitCode(for: error)
     let text = fullMessage(for: error)
     if code.isSuccess {
-      print(text)
+      printOrEnd(text)
     } else if !text.isEmpty {
       FileSystem.printError(text)
     }
     Program.end(code.rawValue)
+  }
+
+  private static func printOrEnd(_ text: String) {
+    do throws(FileError) { try FileSystem.printLine(text) } catch { end(error) }
   }
 
   /// The error of a first argument that is neither an option nor a command; `nil` for one of these.

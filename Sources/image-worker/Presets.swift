@@ -19,7 +19,7 @@ struct Presets: ParsableCommand {
   func run() throws {
     let rows = try PresetSource.catalog(path: presets).presets.map(Self.row)
     let heading = ["preset", "bounds", "bytes", "quality", "format", "description"]
-    print(ReadableText.printable(ReadableText.table([heading] + rows)))
+    try FileSystem.printLine(ReadableText.printable(ReadableText.table([heading] + rows)))
   }
 
   private static func row(_ preset: Preset) -> [String] {

@@ -93,6 +93,20 @@ struct ExitStatusTests {
     Misuse(arguments: ["--presets", "/nowhere/presets.yaml"], words: ["/nowhere/presets.yaml"])
   ]
 
+  @Test(
+    "a command whose output cannot be written exits with 1",
+    arguments: [
+      ["presets"], ["filters"], ["token", "web"], ["inspect"], ["--help"], ["--version"], ["--version", "--verbose"],
+    ])
+  func fullOutput(arguments: [String]) async throws {
+    let scratch = try ScratchFolder()
+    let input = try scratch.write(Fixture.bytes("photo.png"), to: "in.png")
+    let outcome = try await WorkerProgram.run(
+      arguments + (arguments == ["inspect"] ? [input] : []), outputPath: "/dev/full")
+    #expect(outcome.status == 1)
+    #expect(outcome.errors == "Error: standard output cannot be written: No space left on device\n")
+  }
+
   @Test("an invalid configuration exits with 64, a missing file with 1, and both write nothing")
   func refusals() async throws {
     for misuse in Self.refused { try await refusal(misuse, status: 64) }

@@ -18,7 +18,8 @@ enum WorkerProgram {
 
   /// Runs the program until it exits; terminates it when the test is cancelled.
   /// - `input`: standard input, as a pipe with less than the 64 KiB that one takes.
-  static func run(_ arguments: [String], input: [UInt8]? = nil) async throws -> Outcome {
+  /// - `outputPath`: where standard output goes, if it is not returned.
+  static func run(_ arguments: [String], input: [UInt8]? = nil, outputPath: String? = nil) async throws -> Outcome {
     let scratch = try ScratchFolder()
     let (output, errors) = (try scratch.file("output"), try scratch.file("errors"))
     let process = Foundation.Process()
@@ -31,7 +32,7 @@ enum WorkerProgram {
       try pipe.fileHandleForWriting.close()
       process.standardInput = pipe
     }
-    process.standardOutput = output
+    process.standardOutput = try outputPath.map { try #require(FileHandle(forWritingAtPath: $0)) } ?? output
     process.standardError = errors
     try await withTaskCancellationHandler {
       try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Void, any Error>) in

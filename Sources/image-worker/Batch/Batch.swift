@@ -201,7 +201,7 @@ struct Batch: AsyncParsableCommand {
         return try await sample.estimate(on: client, options: options)
       }
     }
-    print(report.json ? try JSONText.line(["estimate": estimate]) : estimate.text)
+    try FileSystem.printLine(report.json ? JSONText.line(["estimate": estimate]) : estimate.text)
   }
 }
 

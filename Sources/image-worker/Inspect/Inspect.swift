@@ -48,6 +48,6 @@ struct Inspect: AsyncParsableCommand {
       file: file, try image.renditions[0].get(), workingSetByteCount: image.workingSetByteCount)
     if let gainMap { inspection.info.note(gainMap) }
     inspection.facts = facts.map { FactsLine($0) }
-    print(json ? try JSONText.line(inspection) : ReadableText.printable(inspection.card))
+    try FileSystem.printLine(json ? JSONText.line(inspection) : ReadableText.printable(inspection.card))
   }
 }

@@ -194,6 +194,17 @@ enum FileSystem {
   /// Removes a file if it is there.
   static func remove(_ path: FilePath) { _ = path.withPlatformString { unlink($0) } }
 
+  /// Writes a line at once, so that whoever follows the output sees it grow.
+  /// - `line`: JSON, or printable text.
+  /// - `output`: standard output or standard error.
+  /// - Throws: `FileError` if it cannot be written.
+  static func printLine(_ line: String, to output: FileDescriptor = .standardOutput) throws(FileError) {
+    do { _ = try output.writeAll((line + "\n").utf8) } catch {
+      let name = output == .standardOutput ? "standard output" : "standard error"
+      throw FileError(nil, name, "cannot be written", "\(error)")
+    }
+  }
+
   static func printError(_ message: String) {
     _ = try? FileDescriptor.standardError.writeAll((ReadableText.printable(message) + "\n").utf8)
   }

@@ -129,14 +129,7 @@ final class RunReport: Sendable {
     }
   }
 
-  /// At once, so that whoever follows the run sees it grow.
-  /// - `line`: JSON, or printable text.
-  private func write(_ line: String) throws {
-    do { _ = try output.writeAll((line + "\n").utf8) } catch {
-      let name = output == .standardOutput ? "standard output" : "standard error"
-      throw FileError(nil, name, "cannot be written", "\(error)")
-    }
-  }
+  private func write(_ line: String) throws { try FileSystem.printLine(line, to: output) }
 }
 
 /// The first entries of a list, and the number of the others.

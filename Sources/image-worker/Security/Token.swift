@@ -20,9 +20,9 @@ struct Token: ParsableCommand {
     do { _ = try IdentityFile(yaml: entry(TokenHash(of: ""))) } catch { throw ValidationError("\(error.message).") }
   }
 
-  func run() {
+  func run() throws {
     let token = Self.random()
-    print("token: \(token)\n\n\(entry(TokenHash(of: token)))")
+    try FileSystem.printLine("token: \(token)\n\n\(entry(TokenHash(of: token)))")
   }
 
   private func entry(_ hash: TokenHash) -> String {
