@@ -67,6 +67,12 @@ struct SettingsTests {
     #expect(limits.windowByteCount == 1024 << 10 && limits.maxFrameByteCount == 256 << 10)
   }
 
+  @Test("a byte order mark in front of the file is skipped")
+  func byteOrderMark() throws {
+    let settings = try Self.settings(file: "\u{FEFF}port: 7\nthreads: 2\n")
+    #expect(settings.port == 7 && settings.threadCount == 2)
+  }
+
   @Test(
     "an error uses the spelling under which the value was set",
     arguments: [

@@ -150,7 +150,9 @@ enum FileSystem {
   /// Reads the text file that a setting names.
   static func text(of path: FilePath, option: String, isReload: Bool = false) throws(SettingsError) -> String {
     let bytes = try bytes(of: path, option: option, isReload: isReload)
-    guard let text = String(validating: bytes, as: UTF8.self) else {
+    let mark: [UInt8] = [0xEF, 0xBB, 0xBF]
+    guard let text = String(validating: bytes.dropFirst(bytes.starts(with: mark) ? mark.count : 0), as: UTF8.self)
+    else {
       throw SettingsError(description: "\(option) \(path) is not text in UTF-8")
     }
     return text
