@@ -8,13 +8,16 @@ internal import WorkerTelemetry
 extension ChromeTrace {
   /// Runs `body` with a trace that goes to a file, and ends the file however `body` ends.
   ///
-  /// - Throws: what `body` throws, else the first error of writing.
+  /// - Throws: what `body` throws, else `FileError` with the first error of writing.
   static func write(to path: FilePath, _ body: (ChromeTrace) async throws -> Void) async throws {
+    func problem(_ error: any Error) -> FileError {
+      FileError("--trace-out", path.text, "cannot be written", "\(error)")
+    }
     let file: FileDescriptor
     do {
       file = try FileDescriptor.open(
         path, .writeOnly, options: [.create, .truncate], permissions: [.ownerReadWrite, .groupRead, .otherRead])
-    } catch { throw FileError("--trace-out", path.text, "cannot be written", "\(error)") }
+    } catch { throw problem(error) }
     let failure = Mutex<(any Error)?>(nil)
     let trace = ChromeTrace { text in
       do { _ = try file.writeAll(text.utf8) } catch { failure.withLock { $0 = $0 ?? error } }
@@ -22,9 +25,9 @@ extension ChromeTrace {
     let outcome: Result<Void, any Error>
     do { outcome = .success(try await body(trace)) } catch { outcome = .failure(error) }
     trace.finish()
-    try file.close()
+    do { try file.close() } catch { failure.withLock { $0 = $0 ?? error } }
     try outcome.get()
-    if let failure = failure.withLock({ $0 }) { throw failure }
+    if let failure = failure.withLock({ $0 }) { throw problem(failure) }
   }
 
   /// An observer of the work of a pipeline's stages.

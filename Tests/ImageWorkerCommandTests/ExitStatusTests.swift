@@ -68,6 +68,8 @@ struct ExitStatusTests {
     Misuse(arguments: ["process", "https://example.com/a.jpg", "--out", "o"], words: ["is a URL", "curl"]),
     Misuse(arguments: ["batch", "https://example.com/a.jpg", "--out", "o"], words: ["is a URL", "curl"]),
     Misuse(arguments: ["inspect", "https://example.com/a.jpg"], words: ["https://example.com/a.jpg is a URL"]),
+    Misuse(arguments: ["token", ""], words: ["\"\" is not a valid identity name; use up to 64 letters"]),
+    Misuse(arguments: ["token", "a\nb"], words: [#""a\nb" is not a valid identity name"#]),
     Misuse(arguments: ["serve", "--port", "many"], words: ["--port", "many"]),
     Misuse(arguments: ["serve", "--port", "99999"], words: ["--port is 99999", "65535"]),
     Misuse(arguments: ["serve", "--threads", "0"], words: ["--threads is 0", "1024"]),
@@ -122,6 +124,22 @@ struct ExitStatusTests {
       for word in misuse.words { #expect(outcome.errors.contains(word), "\(outcome.errors)") }
     }
     #expect(try scratch.names == ["in.jpg"])
+  }
+
+  @Test("a file or folder that cannot be written is named with its option")
+  func outputs() async throws {
+    let scratch = try ScratchFolder()
+    let input = try scratch.write(Fixture.bytes("photo.png"), to: "in.png")
+    for (options, error) in [
+      (
+        ["--out", scratch.path("a"), "--trace-out", "/dev/full"],
+        "--trace-out /dev/full cannot be written: No space left"
+      ),
+      (["--out", ""], "--out \"\" cannot be created: No such file or directory"),
+    ] {
+      let outcome = try await WorkerProgram.run(["process", input] + options)
+      #expect(outcome.status == 1 && outcome.errors.hasPrefix("Error: \(error)"), "\(outcome.errors)")
+    }
   }
 
   static let settings = [

@@ -147,7 +147,7 @@ enum FileSystem {
     }
   }
 
-  /// Reads the text file that a setting names.
+  /// Reads the text file that a setting names, without the byte order mark that editors may begin it with.
   static func text(of path: FilePath, option: String, isReload: Bool = false) throws(SettingsError) -> String {
     let bytes = try bytes(of: path, option: option, isReload: isReload)
     let mark: [UInt8] = [0xEF, 0xBB, 0xBF]
@@ -229,6 +229,6 @@ struct FileError: Error, CustomStringConvertible {
   /// - `problem`: what failed, as in "cannot be read".
   /// - `reason`: the error of the system, or what is wrong with the contents.
   init(_ option: String?, _ path: String, _ problem: String, _ reason: String) {
-    description = (option.map { "\($0) " } ?? "") + "\(path) \(problem): \(reason)"
+    description = (option.map { "\($0) " } ?? "") + "\(path.isEmpty ? "\"\"" : path) \(problem): \(reason)"
   }
 }

@@ -60,12 +60,7 @@ struct IdentityFile {
 
   private mutating func add(_ key: Node, _ body: Node) throws(IdentityFileError) {
     let name = key.string ?? ""
-    guard (1...Self.maxNameByteCount).contains(name.utf8.count), name.utf8.allSatisfy(Self.isNameByte) else {
-      throw IdentityFileError(
-        line: key.mark?.line,
-        message:
-          "\"\(name)\" is not a valid identity name; use up to \(Self.maxNameByteCount) letters, digits and . _ -")
-    }
+    try Self.check(name: name, line: key.mark?.line)
     var identity = Identity(name: name, tokens: [], certificates: [], mayReflect: true)
     var policy = CallerPolicy(name: name)
     var mayConfigure: Bool?
@@ -142,6 +137,17 @@ struct IdentityFile {
       throw IdentityFileError(line: node.mark?.line, message: "\(name) must be a mapping of names to values")
     }
     return mapping.map { ($0.key, $0.value) }
+  }
+
+  /// Checks the name of an identity.
+  static func check(name: String, line: Int? = nil) throws(IdentityFileError) {
+    guard (1...maxNameByteCount).contains(name.utf8.count), name.utf8.allSatisfy(isNameByte) else {
+      throw IdentityFileError(
+        line: line,
+        message:
+          "\(String(reflecting: name)) is not a valid identity name; use up to \(maxNameByteCount) letters, digits and . _ -"
+      )
+    }
   }
 
   private static func isNameByte(_ byte: UInt8) -> Bool {

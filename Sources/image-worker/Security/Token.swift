@@ -17,7 +17,7 @@ struct Token: ParsableCommand {
   var name: String
 
   func validate() throws {
-    do { _ = try IdentityFile(yaml: entry(TokenHash(of: ""))) } catch { throw ValidationError("\(error.message).") }
+    do { try IdentityFile.check(name: name) } catch { throw ValidationError("\(error.message).") }
   }
 
   func run() throws {
