@@ -73,6 +73,10 @@ struct BatchManifestTests {
       ("file,preset\na,b", "list:1: the first line must be"),
       ("path,preset\na,b\nc", "list:3: has 1 fields; the first line has 2"),
       ("path,preset\n,b", "list:2: path is empty"),
+      (
+        "path,max-widht\n", "list:1: the column \"max-widht\" is unknown; it must be path, preset, output, overrides or"
+      ),
+      ("path,presets,\na,b,", "list:1: the column \"presets\" is unknown"),
       ("\npath,max-width,preset,max-width\na,1,b,2", "list:2: the column \"max-width\" is repeated"),
       ("{\"path\": \"a\"}\n{\"path\": \"a\", \"path\": \"b\"}", "list:2: the key \"path\" is repeated"),
       (#"{"path": "a", "overrides": {"a": {"b": {}}, "zoom": 1, "z\u006fom" : 2}}"#, "list:1: the key \"zoom\" is"),
@@ -83,6 +87,13 @@ struct BatchManifestTests {
   func errors(text: String, message: String) {
     let error = #expect(throws: ManifestError.self) { try BatchManifest.rows(of: Data(text.utf8), name: "list") }
     #expect("\(error.map { "\($0)" } ?? "")".hasPrefix("--manifest \(message)"), "\(String(describing: error))")
+  }
+
+  @Test("an error is a sentence, or ends with a question")
+  func sentences() {
+    #expect(ManifestError(file: "list", line: 1, message: "is wrong").description == "--manifest list:1: is wrong.")
+    #expect(
+      ManifestError(file: "list", line: 1, message: "x; is it y?").description == "--manifest list:1: x; is it y?")
   }
 
   @Test("an output is a path below the output directory", arguments: ["/a", "../a", "a/../../b", ""])

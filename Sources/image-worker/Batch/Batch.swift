@@ -102,7 +102,7 @@ struct Batch: AsyncParsableCommand {
         in: try inputOptions.read(&requests), output: directory, suffixes: requested.suffixes)
     } catch let error as BatchInputError {
       throw ValidationError("\(error).")
-    } catch let error as ManifestError { throw ValidationError("\(error).") }
+    } catch let error as ManifestError { throw ValidationError("\(error)") }
     let output = BatchOutput(
       directory: directory, images: images, requested: requested, journal: try journal(of: directory),
       skipsExisting: target.skipExisting)

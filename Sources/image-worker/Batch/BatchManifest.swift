@@ -66,8 +66,9 @@ enum BatchManifest {
       guard header.fields.contains("path") else {
         throw ManifestProblem("the first line must be a JSON object, or the columns of CSV, with path among them")
       }
-      for (index, column) in header.fields.enumerated() where header.fields[..<index].contains(column) {
-        throw ManifestProblem("the column \"\(column)\" is repeated")
+      for (index, column) in header.fields.enumerated() {
+        if header.fields[..<index].contains(column) { throw ManifestProblem("the column \"\(column)\" is repeated") }
+        try BatchRequests.check(column: column)
       }
       return try table.dropFirst().map { record in
         line = record.line
@@ -137,7 +138,7 @@ struct ManifestError: Error, CustomStringConvertible {
   let line: Int
   let message: String
 
-  var description: String { "--manifest \(file):\(line): \(message)" }
+  var description: String { "--manifest \(file):\(line): \(message)" + (message.hasSuffix("?") ? "" : ".") }
 }
 
 enum JSONValue: Codable, Sendable, Equatable {

@@ -45,15 +45,26 @@ struct BatchRequests {
     }
   }
 
+  /// Checks a column of CSV; one without a name may have no values.
+  static func check(column: String) throws(ManifestProblem) {
+    let names = optionNames + ["path", "preset", "output", "overrides"]
+    guard !column.isEmpty, !(names + ["reason", "error"]).contains(option(column)) else { return }
+    throw ManifestProblem(
+      "the column \"\(column)\" is unknown; it must be path, preset, output, overrides or an option"
+        + NearestName.question(option(column), in: names))
+  }
+
+  private static let optionNames = ConfigurationTable.fields.map(\.name)
+
+  /// The name of an option, which a manifest may spell as a field.
+  private static func option(_ name: String) -> String { String(name.map { $0 == "_" ? "-" : $0 }) }
+
   private static func options(_ options: [String: String]) throws -> ProcessingConfiguration {
     var values: OptionValues = [:]
-    for (column, value) in options {
-      let name = String(column.map { $0 == "_" ? "-" : $0 })
-      let names = ConfigurationTable.fields.map(\.name)
-      guard names.contains(name) else {
-        throw ManifestProblem(
-          "the column \"\(column)\" is unknown; it must be path, preset, output, overrides or an option"
-            + NearestName.question(name, in: names + ["path", "preset", "output", "overrides"]))
+    for (given, value) in options {
+      let name = Self.option(given)
+      guard optionNames.contains(name) else {
+        throw ManifestProblem("the option \"\(given)\" is unknown" + NearestName.question(name, in: optionNames))
       }
       guard values.updateValue([value], forKey: name) == nil else {
         throw ManifestProblem("the option \(name) is repeated; write it with - or with _, not with both")
