@@ -11,6 +11,7 @@ internal import WorkerTelemetry
 enum Program {
   /// Runs the command on other threads, because helpers are forked from a process that has none.
   static func main() {
+    openStandardDescriptors()
     let arguments = CommandLine.arguments.dropFirst()
     Allocator.limitRetention(coreCount: SystemInfo.coreCount)
     if arguments.first == CodecHelper.command {
@@ -21,6 +22,11 @@ enum Program {
       exit(0)
     }
     dispatchMain()
+  }
+
+  /// Opens those of standard input, output and error that are closed, as other files would take their places.
+  private static func openStandardDescriptors() {
+    for descriptor: Int32 in 0...2 where fcntl(descriptor, F_GETFD) < 0 { _ = open("/dev/null", O_RDWR) }
   }
 
   /// Ends the process; ArgumentParser's method of the same name hides that of the system in commands.

@@ -215,6 +215,18 @@ def test_the_most_detailed_log_has_no_contents_of_services():
     assert sum(map(len, worker.log)) < 20_000
 
 
+def test_closed_standard_descriptors_are_replaced(tmp_path):
+    import subprocess
+    from conftest import FIXTURES
+    run = subprocess.run(
+        ["sh", "-c", 'exec "$0" process "$1" --out "$2" <&- >&-', os.environ["IMAGE_WORKER"], FIXTURES / "photo.png",
+         tmp_path / "a.jpg"], stderr=subprocess.PIPE, text=True, timeout=60)
+    assert run.returncode == 0 and run.stderr == ""
+    worker = Worker(prefix=("sh", "-c", 'exec "$0" "$@" <&- >&-'))
+    assert [os.readlink(f"/proc/{worker.process.pid}/fd/{number}") for number in range(2)] == ["/dev/null"] * 2
+    assert worker.stop() == 0
+
+
 def test_a_reload_passes_over_pipes_and_hinders_no_end(tmp_path):
     import yaml
     presets, tokens = tmp_path / "presets.yaml", tmp_path / "identities.yaml"
