@@ -132,6 +132,22 @@ def test_a_call_of_headers_alone_is_answered(worker, path, status):
     assert headers[b"grpc-status"] == status, headers
 
 
+@pytest.mark.parametrize("method", ["ProcessImage", "BatchProcess", "InspectImage", "ListPresets"])
+def test_messages_that_are_no_request_are_refused(client, method):
+    call = client.channel.stream_stream(f"/{SERVICE}/{method}", request_serializer=bytes, response_deserializer=bytes)
+    with pytest.raises(grpc.RpcError) as caught:
+        list(call(iter([b"\xff"]), timeout=60))
+    assert caught.value.code() == grpc.StatusCode.INVALID_ARGUMENT
+    assert caught.value.details() == f"the message cannot be decoded as imageworker.v1.{method}Request"
+    assert [i.reason for i in details(caught.value, error_details_pb2.ErrorInfo)] == ["INVALID_FIELD"]
+    if method != "BatchProcess":
+        for requests in [[], [b"", b""]]:
+            with pytest.raises(grpc.RpcError) as caught:
+                list(call(iter(requests), timeout=60))
+            assert caught.value.code() == grpc.StatusCode.INVALID_ARGUMENT
+            assert caught.value.details() == "the call must have exactly one request message"
+
+
 def test_an_unknown_value_of_an_enum_is_refused_with_those_that_exist(client):
     with pytest.raises(grpc.RpcError) as caught:
         list(client.process(b"x", resize_mode=99))

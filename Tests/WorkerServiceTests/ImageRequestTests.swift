@@ -6,7 +6,8 @@ import SwiftProtobuf
 import TestSupport
 import Testing
 import WorkerProtocol
-import WorkerService
+
+@testable import WorkerService
 
 @Suite("Requests with images")
 struct ImageRequestTests {
@@ -83,6 +84,23 @@ struct ImageRequestTests {
     }
     let bytes: [UInt8] = try large.serializedBytes()
     #expect(try ImageRequestDeserializer<Imageworker_V1_ProcessImageRequest>().deserialize(bytes) == large)
+  }
+
+  @Test("that cannot be decoded are named as in the contract")
+  func undecodable() throws {
+    for (name, deserialize) in [
+      ("ProcessImageRequest", { try ImageRequestDeserializer<Imageworker_V1_ProcessImageRequest>().deserialize($0) }),
+      ("BatchProcessRequest", { try ImageRequestDeserializer<Imageworker_V1_BatchProcessRequest>().deserialize($0) }),
+      ("ListPresetsRequest", { try RequestDeserializer<Imageworker_V1_ListPresetsRequest>().deserialize($0) }),
+    ] as [(String, ([UInt8]) throws -> any Message)] {
+      for byteCount in [1, 40_000] {
+        let error = #expect(throws: GoogleRPCStatus.self) {
+          try deserialize([UInt8](repeating: 0xFF, count: byteCount))
+        }
+        #expect(error?.code == .invalidArgument && error?.details.first?.errorInfo?.reason == "INVALID_FIELD")
+        #expect(error?.message == "the message cannot be decoded as imageworker.v1.\(name)")
+      }
+    }
   }
 
   @Test("are read as SwiftProtobuf reads them, whole, cut, repeated and joined")

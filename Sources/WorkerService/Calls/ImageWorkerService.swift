@@ -157,7 +157,7 @@ extension ImageWorkerService {
       handler: { try await inspectImage(request: $0, context: $1) })
     router.registerHandler(
       forMethod: Method.ListPresets.descriptor,
-      deserializer: ProtobufDeserializer<Imageworker_V1_ListPresetsRequest>(),
+      deserializer: RequestDeserializer<Imageworker_V1_ListPresetsRequest>(),
       serializer: ProtobufSerializer<Imageworker_V1_ListPresetsResponse>(),
       handler: { try await listPresets(request: $0, context: $1) })
   }

@@ -61,7 +61,7 @@ package struct InferenceService: RegistrableRPCService {
     _ answer: @escaping @Sendable (Request) throws -> Response
   ) {
     router.registerHandler(
-      forMethod: method, deserializer: ProtobufDeserializer<Request>(), serializer: ProtobufSerializer<Response>(),
+      forMethod: method, deserializer: RequestDeserializer<Request>(), serializer: ProtobufSerializer<Response>(),
       handler: Self.unary { request, _ in try answer(request) })
   }
 

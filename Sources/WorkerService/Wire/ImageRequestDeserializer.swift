@@ -40,7 +40,7 @@ package struct ImageRequestDeserializer<Request: ImageRequest>: MessageDeseriali
 
   /// - Throws: INVALID_ARGUMENT for a damaged message; FAILED_PRECONDITION above the limit of ``RequestLimit``.
   package func deserialize<Bytes: GRPCContiguousBytes>(_ bytes: Bytes) throws -> Request {
-    let plain = ProtobufDeserializer<Request>()
+    let plain = RequestDeserializer<Request>()
     guard bytes.count >= ReceivedBytes<Bytes>.minLentByteCount else { return try plain.deserialize(bytes) }
     let received = ReceivedBytes(bytes)
     let request: Request? = try bytes.withUnsafeBytes { bytes in
@@ -51,6 +51,17 @@ package struct ImageRequestDeserializer<Request: ImageRequest>: MessageDeseriali
       return try? Request.read(fields, of: bytes.bytes) { received.lend($0, of: bytes) }
     }
     return try request ?? plain.deserialize(bytes)
+  }
+}
+
+/// Reads requests as the deserializer of SwiftProtobuf, except for the error of a damaged one.
+struct RequestDeserializer<Request: Message>: MessageDeserializer {
+  /// - Throws: INVALID_ARGUMENT with the message's name in the contract.
+  func deserialize<Bytes: GRPCContiguousBytes>(_ bytes: Bytes) throws -> Request {
+    do { return try ProtobufDeserializer().deserialize(bytes) } catch {
+      throw WireError.status(
+        any: PipelineError(.invalidField, "the message cannot be decoded as \(Request.protoMessageName)"))
+    }
   }
 }
 
