@@ -17,6 +17,10 @@ enum Program {
     if arguments.first == CodecHelper.command {
       CodecHelper.run(arguments: Array(arguments.dropFirst()), trim: Allocator.trim)
     }
+    if let problem = SystemLimits.threadProblem {
+      FileSystem.printError("Error: \(problem)")
+      end(ExitStatus.failure.rawValue)
+    }
     Task {
       await ImageWorker.main()
       exit(0)

@@ -57,6 +57,7 @@ struct Serve: AsyncParsableCommand {
     let environment = ProcessInfo.processInfo.environment
     var settings = try Settings.read(options: options, file: file, environment: environment)
     adjust(&settings)
+    try SystemLimits.checkDescriptors(threadCount: settings.threadCount)
     let metrics = MetricRegistry()
     let telemetry = Telemetry(
       configuration: TelemetryConfiguration(environment: environment, processAttributes: SystemInfo.attributes),

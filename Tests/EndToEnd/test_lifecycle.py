@@ -227,6 +227,28 @@ def test_closed_standard_descriptors_are_replaced(tmp_path):
     assert worker.stop() == 0
 
 
+def test_too_few_descriptors_are_an_error_and_the_minimum_is_enough():
+    import re
+    import subprocess
+    run = subprocess.run(
+        ["prlimit", "--nofile=16", os.environ["IMAGE_WORKER"], "serve", "--threads", "2"], capture_output=True, text=True,
+        timeout=60)
+    assert run.returncode == 1 and "the limit of open files is 16; with 2 threads this worker needs" in run.stderr
+    minimum = re.search(r"needs (\d+)", run.stderr)[1]
+    worker = Worker("--threads", "2", prefix=("prlimit", f"--nofile={minimum}"))
+    assert next(Client(worker).process(fixture_bytes("photo-420.jpg"), "favicon")).header.width
+    assert worker.stop() == 0, "".join(worker.log)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can run as a user whose processes are counted")
+def test_a_refused_thread_is_an_error():
+    import subprocess
+    run = subprocess.run(
+        ["setpriv", "--reuid", "54321", "prlimit", "--nproc=1", os.environ["IMAGE_WORKER"], "presets"], capture_output=True,
+        text=True, timeout=20)
+    assert run.returncode == 1 and "the system refuses to start a thread: Resource temporarily unavailable" in run.stderr
+
+
 def test_a_reload_passes_over_pipes_and_hinders_no_end(tmp_path):
     import yaml
     presets, tokens = tmp_path / "presets.yaml", tmp_path / "identities.yaml"

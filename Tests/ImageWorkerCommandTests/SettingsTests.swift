@@ -73,6 +73,12 @@ struct SettingsTests {
     #expect(settings.port == 7 && settings.threadCount == 2)
   }
 
+  @Test("descriptors for event loops and threads are part of the minimum")
+  func descriptors() {
+    #expect(SystemLimits.minDescriptorCount(coreCount: 2, threadCount: 2) == 50)
+    #expect(SystemLimits.minDescriptorCount(coreCount: 16, threadCount: 32) == 152)
+  }
+
   @Test(
     "an error uses the spelling under which the value was set",
     arguments: [
