@@ -148,6 +148,16 @@ def test_messages_that_are_no_request_are_refused(client, method):
             assert caught.value.details() == "the call must have exactly one request message"
 
 
+def test_a_frame_that_is_not_there_is_called_so_by_every_call(client):
+    image = fixture_bytes("photo.gif")
+    inspect, request = client.call("InspectImage", "unary_unary"), client.message("InspectImageRequest")
+    for call in [lambda: inspect(request(image=image, configuration={"frame_index": 5}), timeout=60),
+                 lambda: list(client.process(image, frame_index=5))]:
+        with pytest.raises(grpc.RpcError) as caught:
+            call()
+        assert caught.value.details() == "frame_index is 5, but the image has 1 frame"
+
+
 def test_an_unknown_value_of_an_enum_is_refused_with_those_that_exist(client):
     with pytest.raises(grpc.RpcError) as caught:
         list(client.process(b"x", resize_mode=99))

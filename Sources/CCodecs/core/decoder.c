@@ -159,8 +159,8 @@ ccodecs_status ccodecs_decoder_refuse_selection(ccodecs_decoder *decoder) {
 
 ccodecs_status ccodecs_decoder_lack_frame(ccodecs_decoder *decoder) {
   return ccodecs_decoder_fail(
-      decoder, CCODECS_NO_FRAME, "frame_index is %u, but the image has %u frames", decoder->first_frame,
-      decoder->header.frame_count);
+      decoder, CCODECS_NO_FRAME, "frame_index is %u, but the image has %u frame%s", decoder->first_frame,
+      decoder->header.frame_count, decoder->header.frame_count == 1 ? "" : "s");
 }
 
 /// Returns CCODECS_OK if the decoder is in `state`; otherwise the earlier failure, or CCODECS_MISUSE.

@@ -34,10 +34,7 @@ struct FrameSelection: Sendable, Hashable {
     self.init(first: index, count: configuration.maxFrames ?? 1)
     skipsDefaultImage = header.hasDefaultImage && (configuration.frameIndex != nil || isAnimation)
     if header.frameCount == 1, !skipsDefaultImage {
-      guard index == 0 || index == -1 else {
-        throw PipelineError(
-          .invalidField, "frame_index is \(index), but the image has one frame; leave it unset", field: "frame_index")
-      }
+      guard index == 0 || index == -1 else { throw Self.missing(index, of: 1) }
       // An image that is processed has the results of an animation, as it turns out only then that it has one frame.
       if !isCounted { self = .first }
     } else if header.hasPages {
@@ -78,11 +75,15 @@ struct FrameSelection: Sendable, Hashable {
   /// Returns an index from the first frame on if the frames were counted.
   private static func index(_ index: Int, of header: ImageHeader, counted: Int?) throws(PipelineError) -> Int {
     guard index < 0, header.hasFrames, let counted else { return index }
-    guard index + counted >= 0 else {
-      throw PipelineError(
-        .invalidField, "frame_index is \(index), but the image has \(counted) frames", field: "frame_index")
-    }
+    guard index + counted >= 0 else { throw missing(index, of: counted) }
     return index + counted
+  }
+
+  /// As the decoders report it of frames that they count.
+  private static func missing(_ index: Int, of count: Int) -> PipelineError {
+    PipelineError(
+      .invalidField, "frame_index is \(index), but the image has \(count) frame\(count == 1 ? "" : "s")",
+      field: "frame_index")
   }
 
   /// Checks that fields of a configuration can be used for results with several frames.
