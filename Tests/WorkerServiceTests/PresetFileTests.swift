@@ -42,6 +42,26 @@ struct PresetFileTests {
       ])
   }
 
+  @Test("has colors as text or by their channels")
+  func colors() throws {
+    let yaml = """
+      presets:
+        a:
+          background: '#010203'
+          trim: {color: "#fff"}
+          regions:
+            - {effect: fill, color: "#112233", area: {width: 5, height: 5}}
+            - {effect: fill, color: {red: 9}, area: {width: 5, height: 5}}
+          overlays: [{text: {text: x, color: '#445566', box_color: '#778899'}}]
+      """
+    let fields = try PresetFile(yaml: yaml, name: "p.yaml").presets[0].configuration
+    #expect(fields.background == Color(red: 1, green: 2, blue: 3) && fields.trim?.color == .white)
+    #expect(fields.regions?.map(\.color) == [Color(red: 17, green: 34, blue: 51), Color(red: 9, green: 0, blue: 0)])
+    let text = fields.overlays?[0].text
+    #expect(
+      text?.color == Color(red: 68, green: 85, blue: 102) && text?.boxColor == Color(red: 119, green: 136, blue: 153))
+  }
+
   @Test("replaces a built-in preset of the same name, and is otherwise listed after them")
   func catalog() throws {
     let catalog = PresetCatalog().adding(try PresetFile(yaml: Self.text, name: "p.yaml").presets)
@@ -77,6 +97,7 @@ struct PresetFileTests {
       yaml: body("preferred_format: bmp"), line: 4, field: "presets.a.preferred_format", message: "original, jpeg"),
     BadFile(yaml: body("resize_mode: stretch"), line: 4, field: "presets.a.resize_mode", message: "max_height"),
     BadFile(yaml: body("background: white"), line: 4, field: "presets.a.background", message: "mapping"),
+    BadFile(yaml: body("background: #ffffff"), line: 4, field: "presets.a.background", message: "in quotes"),
     BadFile(
       yaml: body("background:", "  red: 300"), line: 5, field: "presets.a.background.red", message: "255"),
     BadFile(yaml: body("filters: sepia"), line: 4, field: "presets.a.filters", message: "list"),

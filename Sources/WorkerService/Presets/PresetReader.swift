@@ -14,6 +14,7 @@ struct PresetReader {
   private var root = ""
 
   private static let configurationType = ".imageworker.v1.ProcessingConfiguration"
+  private static let colorType = ".imageworker.v1.Color"
   private static let filterType = ".imageworker.v1.Filter"
   private static let maxNameByteCount = 64
 
@@ -132,6 +133,8 @@ struct PresetReader {
     _ node: Node, _ field: ContractSchema.Field, path: String, to wire: inout WireWriter
   ) throws {
     switch field.type {
+    case .message where field.typeName == Self.colorType && node.mapping == nil:
+      wire.data(field.number, try color(node, path: path))
     case .message:
       let pairs = try Self.mapping(node, path: "\(root).\(path)")
       wire.data(field.number, try message(pairs, type: field.typeName, path: path))
@@ -171,6 +174,15 @@ struct PresetReader {
       throw problem("must be one of: \(known)", path: path, line: node.mark?.line)
     }
     return UInt64(chosen.number)
+  }
+
+  private func color(_ node: Node, path: String) throws -> [UInt8] {
+    guard let color = try? Color(text: node.scalar?.string ?? "", field: path) else {
+      throw problem(
+        "must be a color as \"#rrggbb\" or \"#rgb\", in quotes, or a mapping of red, green and blue", path: path,
+        line: node.mark?.line)
+    }
+    return try Imageworker_V1_Color(color).serializedBytes()
   }
 
   private func text(_ node: Node, path: String) throws -> String {

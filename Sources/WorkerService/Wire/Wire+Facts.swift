@@ -45,7 +45,7 @@ extension ImageFacts {
 }
 
 extension Imageworker_V1_Color {
-  fileprivate init(_ color: Color) {
+  init(_ color: Color) {
     self.init()
     (red, green, blue) = (UInt32(color.red), UInt32(color.green), UInt32(color.blue))
   }
