@@ -5,7 +5,7 @@ CONFIGURATION ?= release
 SWIFT_BUILD = deploy/swift.sh build -c $(CONFIGURATION) --product image-worker
 WORKER = .build/$(CONFIGURATION)/image-worker
 
-.PHONY: run test unit-test c-test codec-test kernel-test example-test end-to-end-test soak-test soak \
+.PHONY: run test build-all unit-test c-test codec-test kernel-test example-test end-to-end-test soak-test soak \
         leaks spark-test fuzz build release setup format check-format generate check-generated lint breaking text docs bench \
         corpus compare bench-pair cost-gate figures completions dist sbom clean
 
@@ -26,6 +26,10 @@ run: build
 build: setup
 	$(SWIFT_BUILD)
 
+# The worker and the tests at once, which is faster than one after the other.
+build-all: setup
+	deploy/swift.sh build -c $(CONFIGURATION) --build-tests
+
 ## Pass every test: the decoders' against libjpeg-turbo and a minute of fuzzing, those of the package, packages that use its
 ## library, a minute of trouble, and those of a foreign client against the worker.
 test: setup c-test fuzz unit-test example-test soak-test end-to-end-test
@@ -41,11 +45,10 @@ PIPELINE_TESTS = ImagePipelineTests
 # block the few threads that tests share.
 SERVER_TESTS = WorkerOperationsTests
 CLIENT_TESTS = ImageWorkerClientTests|ImageWorkerKitTests
-TEST_BUILT = Tests/run_built.py
+TEST_BUILT = Tests/run_built.py -c $(CONFIGURATION)
 
 # On a processor with AVX-512, those with kernels run once more as on one without.
-unit-test: setup
-	deploy/swift.sh build --build-tests
+unit-test: build-all
 	$(TEST_BUILT) --no-parallel --filter '$(SERVER_TESTS)|$(CLIENT_TESTS)'
 	$(TEST_BUILT) --skip '$(SERVER_TESTS)|$(CLIENT_TESTS)|$(KERNEL_TESTS)|$(PIPELINE_TESTS)'
 	$(TEST_BUILT) --filter '$(KERNEL_TESTS)|$(PIPELINE_TESTS)'
@@ -144,7 +147,7 @@ breaking: check-generated
 
 ## Refresh Tests/UserVisibleTextTests/UserVisibleText.md, the file of all texts that users see.
 text: setup
-	UPDATE_USER_VISIBLE_TEXT=1 deploy/swift.sh test --filter UserVisibleTextTests
+	UPDATE_USER_VISIBLE_TEXT=1 deploy/swift.sh test -c $(CONFIGURATION) --filter UserVisibleTextTests
 
 DOCUMENTED = $(patsubst Sources/%/Documentation.docc,%,$(wildcard Sources/*/Documentation.docc))
 ARCHIVE = .build/documentation.doccarchive

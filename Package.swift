@@ -83,12 +83,20 @@ let packages: [Package.Dependency] = [
   .package(url: "https://github.com/swift-server/swift-service-lifecycle", exact: "2.13.0"),
 ]
 
-let strictSwift: [SwiftSetting] = [
-  .enableUpcomingFeature("ExistentialAny"),
-  .enableUpcomingFeature("InternalImportsByDefault"),
-  .enableUpcomingFeature("MemberImportVisibility"),
-  .treatAllWarnings(as: .error),
-]
+/// Whether the tests of this package are built, too, as `deploy/swift.sh` requests: packages that depend on this one cannot have
+/// the flags below.
+let isTested = Context.environment["IMAGE_WORKER_TESTED"] == "1"
+
+/// Tests use internal declarations, also of a release: one build is for them and for the worker.
+let testable: [SwiftSetting] = isTested ? [.unsafeFlags(["-enable-testing"], .when(configuration: .release))] : []
+
+let strictSwift: [SwiftSetting] =
+  testable + [
+    .enableUpcomingFeature("ExistentialAny"),
+    .enableUpcomingFeature("InternalImportsByDefault"),
+    .enableUpcomingFeature("MemberImportVisibility"),
+    .treatAllWarnings(as: .error),
+  ]
 
 /// Generated code is held to the language mode, not to our warnings.
 let generatedSwift: [SwiftSetting] = [
@@ -97,14 +105,16 @@ let generatedSwift: [SwiftSetting] = [
   .enableUpcomingFeature("MemberImportVisibility"),
 ]
 
-/// What tests need to process images in the time that they have; `deploy/swift.sh` requests it, because packages that depend on
-/// this one cannot have such flags.
-let optimizedC: [CSetting] =
-  Context.environment["IMAGE_WORKER_OPTIMIZED_C"] == nil ? [] : [.unsafeFlags(["-O1"], .when(configuration: .debug))]
+/// What tests need to process images in the time that they have.
+let optimizedC: [CSetting] = isTested ? [.unsafeFlags(["-O1"], .when(configuration: .debug))] : []
 
-/// The same for tests that compute in Swift what they compare.
+/// Tests are compiled in less than half the time without optimization.
+let strictTests: [SwiftSetting] =
+  strictSwift + (isTested ? [.unsafeFlags(["-Onone"], .when(configuration: .release))] : [])
+
+/// Those that compute in Swift what they compare are always optimized.
 let optimizedTests: [SwiftSetting] =
-  Context.environment["IMAGE_WORKER_OPTIMIZED_C"] == nil ? [] : [.unsafeFlags(["-O"], .when(configuration: .debug))]
+  strictSwift + (isTested ? [.unsafeFlags(["-O"], .when(configuration: .debug))] : [])
 
 let strictC: [CSetting] =
   optimizedC + [
@@ -340,31 +350,31 @@ let targets: [Target] = [
   // Helpers that images make fail or take over, for the tests of isolation.
   .executableTarget(
     name: "FaultyHelper", dependencies: ["CSandbox", "ImagePipeline", "WorkerIsolation", "WorkerService"],
-    path: "Tests/FaultyHelper", swiftSettings: strictSwift),
+    path: "Tests/FaultyHelper", swiftSettings: strictTests),
   // One suite for each room.
-  .testTarget(name: "FieldsTests", dependencies: ["Fields"], swiftSettings: strictSwift),
+  .testTarget(name: "FieldsTests", dependencies: ["Fields"], swiftSettings: strictTests),
   .testTarget(
-    name: "CPixelsTests", dependencies: ["CPixels"], swiftSettings: strictSwift + optimizedTests),
+    name: "CPixelsTests", dependencies: ["CPixels"], swiftSettings: optimizedTests),
   .testTarget(
     name: "ImageKernelsTests", dependencies: ["ImageCodecs", "ImageKernels", "TestSupport"], exclude: ["similarity.py"],
-    resources: [.copy("Similarity")], swiftSettings: strictSwift),
+    resources: [.copy("Similarity")], swiftSettings: strictTests),
   .testTarget(
-    name: "ImageCodecsTests", dependencies: ["CCodecs", "ImageCodecs", "TestSupport"], swiftSettings: strictSwift),
+    name: "ImageCodecsTests", dependencies: ["CCodecs", "ImageCodecs", "TestSupport"], swiftSettings: strictTests),
   .testTarget(
     name: "ImagePipelineTests",
     dependencies: [
       "Fields", "ImageCodecs", "ImageKernels", "ImagePipeline", "TestSupport", "WorkThreads", inMemoryTracing, tracing,
     ],
-    swiftSettings: strictSwift),
+    exclude: ["ResultHashes.txt"], swiftSettings: strictTests),
   .testTarget(
     name: "AdmissionTests", dependencies: ["Admission", "ImagePipeline", "TestSupport", "WorkThreads"],
-    swiftSettings: strictSwift),
+    swiftSettings: strictTests),
   .testTarget(
     name: "ImageWorkerKitTests",
     dependencies: ["Admission", "Fields", "ImageCodecs", "ImagePipeline", "ImageWorkerKit", "TestSupport"],
-    exclude: ["PublicAPI.txt"], swiftSettings: strictSwift),
+    exclude: ["PublicAPI.txt"], swiftSettings: strictTests),
   .testTarget(
-    name: "ResultCacheTests", dependencies: ["ResultCache", "TestSupport", logging, system], swiftSettings: strictSwift),
+    name: "ResultCacheTests", dependencies: ["ResultCache", "TestSupport", logging, system], swiftSettings: strictTests),
   // The built program, as a shell sees it, and its declarations.
   .testTarget(
     name: "ImageWorkerCommandTests",
@@ -373,22 +383,22 @@ let targets: [Target] = [
       "WorkerPlayground",
       "WorkerProtocol", "WorkerService", "WorkerTelemetry", argumentParser, swiftProtobuf, system,
     ],
-    swiftSettings: strictSwift),
+    swiftSettings: strictTests),
   .testTarget(
     name: "WorkerPlaygroundTests",
     dependencies: [
       "Admission", "Fields", "ImagePipeline", "WorkerPlayground", "WorkerService", grpcCore, nioCore, tracing,
     ] + hummingbird,
-    swiftSettings: strictSwift),
+    swiftSettings: strictTests),
   // Every text that users see, in one file that `make text` writes.
   .testTarget(
     name: "UserVisibleTextTests", dependencies: ["image-worker", "WorkerTelemetry", argumentParser],
-    exclude: ["UserVisibleText.md"], swiftSettings: strictSwift),
+    exclude: ["UserVisibleText.md"], swiftSettings: strictTests),
   // What each module may import; reads the sources and this manifest.
-  .testTarget(name: "LayeringTests", swiftSettings: strictSwift),
+  .testTarget(name: "LayeringTests", swiftSettings: strictTests),
   .testTarget(
     name: "ProtobufWireTests", dependencies: ["ProtobufWire", "TestSupport", swiftProtobuf],
-    swiftSettings: strictSwift),
+    swiftSettings: strictTests),
   .testTarget(
     name: "WorkerServiceTests",
     dependencies: [
@@ -397,27 +407,27 @@ let targets: [Target] = [
       "WorkerOperations", "WorkerProtocol", "WorkerService", "WorkerTelemetry",
       asyncAlgorithms, grpcCore, grpcInProcess, grpcProtobuf, inMemoryTracing, logging, metrics, swiftProtobuf, tracing,
     ],
-    swiftSettings: strictSwift),
+    swiftSettings: strictTests),
   .testTarget(
     name: "WorkerOperationsTests",
     dependencies: [
       "CLibZ", "TestSupport", "WorkThreads", "WorkerOperations", "WorkerProtocol", "WorkerTelemetry", grpcCore,
       grpcInProcess, grpcPosix, grpcProtobuf, inMemoryTracing, logging, swiftProtobuf, tracing,
     ] + nio + nioHTTP2,
-    swiftSettings: strictSwift),
+    swiftSettings: strictTests),
   .testTarget(
     name: "ImageWorkerClientTests",
     dependencies: [
       "ImageWorkerClient", "WorkerProtocol", grpcCore, grpcPosix, grpcProtobuf, swiftProtobuf,
     ],
-    swiftSettings: strictSwift),
+    swiftSettings: strictTests),
   .testTarget(
     name: "WorkerTelemetryTests",
     dependencies: [
       "TestSupport", "WorkerProtocol", "WorkerTelemetry", grpcCore, grpcProtobuf, logging, metrics, swiftProtobuf,
       tracing,
     ],
-    swiftSettings: strictSwift),
+    swiftSettings: strictTests),
 ]
 
 let package = Package(

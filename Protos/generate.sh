@@ -10,9 +10,9 @@ work=.build/protos
 venv=$work/venv
 
 # `swift build` would need the generated code; the plugins are built by name.
-deploy/swift.sh build --product protoc-gen-swift
-deploy/swift.sh build --product protoc-gen-grpc-swift-2
-bin=$(deploy/swift.sh build --show-bin-path)
+deploy/swift.sh build -c release --product protoc-gen-swift
+deploy/swift.sh build -c release --product protoc-gen-grpc-swift-2
+bin=$(deploy/swift.sh build -c release --show-bin-path)
 
 if ! cmp -s Protos/requirements.txt "$venv/requirements.txt"; then
   rm -rf "$venv"

@@ -13,6 +13,6 @@ export IMAGE_WORKER_LIBRARIES
 # Swift passes the traits to its compilers in the order of a set, which is another one in each process: without this, a new file, or
 # anything else that makes it plan a build again, compiles every module again.
 export SWIFT_DETERMINISTIC_HASHING=1
-# Tests process many images with the C of a debug build.
-export IMAGE_WORKER_OPTIMIZED_C=1
+# Tests are built with the worker; a release that is given away is built without what they need.
+export IMAGE_WORKER_TESTED=${IMAGE_WORKER_TESTED-1}
 exec swift "$@"

@@ -29,9 +29,9 @@ def objects() -> list[str]:
 
 
 @functools.cache
-def module_maps(folder: Path | None = None) -> list[Path]:
+def module_maps() -> list[Path]:
     """What describes the C modules of a build, some of which Swift's modules import."""
-    made = [path for path in (folder or build_folder()).glob("*.build/module.modulemap") if not path.parent.name.endswith("-tool.build")]
+    made = [path for path in build_folder().glob("*.build/module.modulemap") if not path.parent.name.endswith("-tool.build")]
     return [*made, *(ROOT / ".build/checkouts").glob("*/Sources/*/include/module.modulemap")]
 
 

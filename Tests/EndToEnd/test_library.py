@@ -13,9 +13,9 @@ import subprocess
 from pathlib import Path
 
 import pytest
-import swift_client
 from conftest import FIXTURES, LIBRARIES, is_built_in
 from python_client import ROOT
+from swift_client import build_folder, is_possible, module_maps
 
 EXAMPLE = ROOT / "Examples/thumbnail-command"
 # The modules of this package and of others that the product consists of, apart from its own.
@@ -30,14 +30,10 @@ OPTIONAL = {
 
 
 
-def build_folder() -> Path | None:
-    """That of a build with the library, which the tests of the package have and the worker alone has not."""
-    folders = [ROOT / ".build/debug", swift_client.build_folder()]
-    return next((folder for folder in folders if (folder / "Modules/ImageWorkerKit.swiftmodule").exists()), None)
-
-
+# A build of the tests of the package has the library, one of the worker alone has not.
 pytestmark = pytest.mark.skipif(
-    not swift_client.is_possible() or build_folder() is None, reason="the library was not built here, or swiftc is not installed")
+    not is_possible() or not (build_folder() / "Modules/ImageWorkerKit.swiftmodule").exists(),
+    reason="the library was not built here, or swiftc is not installed")
 
 
 def system_libraries() -> list[str]:
@@ -54,7 +50,7 @@ def program(folder: Path) -> Path:
     objects += (build_folder() / "ImageWorkerKit.build").glob("*.o")
     list_file, path = folder / "objects.txt", folder / "thumbnail-command"
     list_file.write_text("\n".join(map(str, objects)))
-    maps = [argument for path in swift_client.module_maps(build_folder()) for argument in ("-Xcc", f"-fmodule-map-file={path}")]
+    maps = [argument for path in module_maps() for argument in ("-Xcc", f"-fmodule-map-file={path}")]
     sources = sorted((EXAMPLE / "Sources/thumbnail-command").glob("*.swift"))
     built = subprocess.run(
         ["swiftc", "-swift-version", "6", "-warnings-as-errors", "-parse-as-library", "-I", build_folder() / "Modules", *maps,

@@ -13,8 +13,8 @@ cd "$(dirname "$0")/../.."
 count=${1:?"usage: Tests/Fuzz/dialogues.sh COUNT [SEED]"}
 seed=${2:-1000}
 round=250
-deploy/swift.sh build --build-tests
+deploy/swift.sh build -c release --build-tests
 for ((first = seed; first < seed + count; first += round)); do
-  DIALOGUE_SEED=$first DIALOGUE_COUNT=$round deploy/swift.sh test --skip-build --filter 'HostileHelperTests/randomActs'
+  DIALOGUE_SEED=$first DIALOGUE_COUNT=$round deploy/swift.sh test -c release --skip-build --filter 'HostileHelperTests/randomActs'
   echo "seeds $first to $((first + round - 1)) passed"
 done
