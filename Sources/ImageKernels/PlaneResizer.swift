@@ -30,8 +30,9 @@ package final class PlaneResizer {
   private let output: RowBuffer
   private let sourceRowByteCount: Int
 
-  /// The maximum number of rows that one `read` returns.
-  package static let outputRowCount = 16
+  /// Returns the maximum number of rows that are read at once: more of narrow ones, as passing a strip through the stages costs
+  /// as much as some of its rows.
+  static func outputRowCount(rowByteCount: Int) -> Int { rowByteCount <= 1024 ? 32 : 16 }
 
   /// Creates a resizer and allocates its memory.
   /// - `known`: a resizer whose weights are copied where its axes are the same.
@@ -54,8 +55,9 @@ package final class PlaneResizer {
     guard let handle else {
       throw CodecError(code: .misuse, message: "no resizer for \(horizontal) by \(vertical)")
     }
+    let rowByteCount = horizontal.destinationCount * format.pixelByteCount
     output = try RowBuffer(
-      rowByteCount: horizontal.destinationCount * format.pixelByteCount, rowCount: Self.outputRowCount, budget: budget)
+      rowByteCount: rowByteCount, rowCount: Self.outputRowCount(rowByteCount: rowByteCount), budget: budget)
     sourceRowByteCount = horizontal.sourceCount * format.pixelByteCount
     self.memory = memory
     self.handle = handle
@@ -71,7 +73,8 @@ package final class PlaneResizer {
     memory = try PixelBuffer(byteCount: byteCount, budget: budget)
     guard let handle = cpixels_doubler_init(&options, memory.unsafeBase) else { return nil }
     self.handle = .doubling(handle)
-    output = try RowBuffer(rowByteCount: image.width, rowCount: Self.outputRowCount, budget: budget)
+    output = try RowBuffer(
+      rowByteCount: image.width, rowCount: Self.outputRowCount(rowByteCount: image.width), budget: budget)
     sourceRowByteCount = plane.width
   }
 
@@ -80,7 +83,7 @@ package final class PlaneResizer {
     var options = cpixels_doubler_options(plane, image)
     var byteCount = 0
     guard cpixels_doubler_measure(&options, &byteCount) else { return 0 }
-    return byteCount + image.width * outputRowCount
+    return byteCount + image.width * outputRowCount(rowByteCount: image.width)
   }
 
   /// Returns the number of bytes that a resizer for these axes charges.
@@ -89,7 +92,8 @@ package final class PlaneResizer {
   ) -> Int {
     var options = cpixels_resizer_options(horizontal, vertical, format, resampling)
     guard let byteCount = measure(&options, resampling) else { return 0 }
-    return byteCount + horizontal.destinationCount * format.pixelByteCount * outputRowCount
+    let rowByteCount = horizontal.destinationCount * format.pixelByteCount
+    return byteCount + rowByteCount * outputRowCount(rowByteCount: rowByteCount)
   }
 
   private static func measure(_ options: inout cpixels_resizer_options, _ resampling: Resampling) -> Int? {
@@ -137,16 +141,16 @@ package final class PlaneResizer {
     return cpixels_resizer_skip(handle, rowCount)
   }
 
-  /// Returns the next finished rows, at most `outputRowCount`; they are valid until the next read.
+  /// Returns the next finished rows, as many as fit into the buffer for them; they are valid until the next read.
   package func read() -> Strip.Rows {
     let count =
       switch handle {
       case .fast(let handle):
-        cpixels_resizer_read(handle, output.unsafeRow(0), output.rowByteCount, Self.outputRowCount)
+        cpixels_resizer_read(handle, output.unsafeRow(0), output.rowByteCount, output.rowCount)
       case .exact(let handle):
-        cpixels_exact_read(handle, output.unsafeRow(0), output.rowByteCount, Self.outputRowCount)
+        cpixels_exact_read(handle, output.unsafeRow(0), output.rowByteCount, output.rowCount)
       case .doubling(let handle):
-        cpixels_doubler_read(handle, output.unsafeRow(0), output.rowByteCount, Self.outputRowCount)
+        cpixels_doubler_read(handle, output.unsafeRow(0), output.rowByteCount, output.rowCount)
       }
     return output.rows(count: count)
   }

@@ -9,26 +9,29 @@ package struct YCCMerger {
   private let output: RowBuffer
   private let queues: [RowQueue]
 
-  private static let rowCount = 16
-  // Chroma lags behind luma by the span of its wider kernel, and both arrive in portions of `rowCount`.
-  private static let queuedRowCount = 64
+  // Chroma lags behind luma by the span of its wider kernel, and both arrive in portions of the rows that are read at once.
+  private static let queuedPortionCount = 4
 
   /// Creates a merger and allocates its queues and output rows.
   /// - Throws: `outOfMemory` if the budget is exhausted.
   package init(width: Int, budget: ImageBudget) throws(CodecError) {
     self.width = width
-    output = try RowBuffer(
-      rowByteCount: width * PixelFormat.rgb8.pixelByteCount, rowCount: Self.rowCount, budget: budget)
+    let rowByteCount = width * PixelFormat.rgb8.pixelByteCount
+    let rowCount = PlaneResizer.outputRowCount(rowByteCount: rowByteCount)
+    output = try RowBuffer(rowByteCount: rowByteCount, rowCount: rowCount, budget: budget)
     var queues: [RowQueue] = []
     for _ in 0..<3 {
-      queues.append(try RowQueue(rowByteCount: width, capacity: Self.queuedRowCount, budget: budget))
+      queues.append(
+        try RowQueue(rowByteCount: width, capacity: Self.queuedPortionCount * rowCount, budget: budget))
     }
     self.queues = queues
   }
 
   /// Returns the number of bytes that a merger charges initially.
   package static func estimatedByteCount(width: Int) -> Int {
-    width * (PixelFormat.rgb8.pixelByteCount * rowCount + 3 * queuedRowCount)
+    let rowByteCount = width * PixelFormat.rgb8.pixelByteCount
+    let rowCount = PlaneResizer.outputRowCount(rowByteCount: rowByteCount)
+    return rowCount * (rowByteCount + 3 * queuedPortionCount * width)
   }
 
   /// Consumes some of the next rows of each plane and removes them from `planes`; read the finished rows before the
@@ -36,7 +39,7 @@ package struct YCCMerger {
   /// - Throws: `outOfMemory` if a plane runs so far ahead that the budget has no room for its waiting rows.
   package func push(_ planes: inout [Strip.Rows]) throws(CodecError) {
     for index in 0..<3 {
-      let portion = planes[index].prefix(Self.rowCount)
+      let portion = planes[index].prefix(output.rowCount)
       try queues[index].append(portion)
       planes[index].dropFirst(portion.rowCount)
     }
@@ -44,7 +47,7 @@ package struct YCCMerger {
 
   /// Returns the next complete rows, or none; they are valid until the next call.
   package func read() -> Strip.Rows {
-    let count = min(Self.rowCount, queues[0].rowCount, queues[1].rowCount, queues[2].rowCount)
+    let count = min(output.rowCount, queues[0].rowCount, queues[1].rowCount, queues[2].rowCount)
     guard count > 0 else { return .none }
     let (luma, blue, red) = (queues[0].take(count), queues[1].take(count), queues[2].take(count))
     for row in 0..<count {

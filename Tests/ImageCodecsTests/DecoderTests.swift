@@ -197,6 +197,36 @@ struct DecoderTests {
     for (ours, theirs) in zip(pixels.mean, fixture.mean) { #expect(abs(ours - theirs) < 3) }
   }
 
+  @Test("return 32 rows of a small JPEG at once, and those before a failure")
+  func smallJPEGStrips() throws {
+    let file = Fixture.bytes("photo-420.jpg")
+    #expect(try Self.strips(of: file).rowCounts == [32, 32, 32, 32, 32])
+    let cut = try stride(from: 2000, to: file.count, by: 500).map { try Self.strips(of: Array(file.prefix($0))) }
+    for (rowCounts, failure) in cut {
+      #expect(failure?.code == .truncated)
+      #expect(rowCounts.dropLast().allSatisfy { $0 == 32 })
+    }
+    #expect(Set(cut.compactMap(\.rowCounts.last)) == [16, 32])
+  }
+
+  /// Returns the numbers of rows of the first plane in the strips of a JPEG, and the error behind them.
+  private static func strips(of file: [UInt8]) throws -> (rowCounts: [Int], failure: CodecError?) {
+    var decoder = try Decoder(
+      format: .jpeg, limits: CodecLimits(maxPixels: 0, maxBufferedPixels: 0, maxScans: 0),
+      budget: ImageBudget(limit: 1 << 24))
+    var offset = try decoder.readHeader(file.span.bytes, isLast: true).consumedByteCount
+    _ = try decoder.start(scale: 8)
+    var rowCounts: [Int] = []
+    do throws(CodecError) {
+      while true {
+        let progress = try decoder.read(file.span.bytes.extracting(droppingFirst: offset), isLast: true)
+        offset += progress.consumedByteCount
+        if progress.value == .done { return (rowCounts, nil) }
+        decoder.withStrip { rowCounts.append($0.plane(0).rowCount) }
+      }
+    } catch { return (rowCounts, error) }
+  }
+
   @Test("skip the smoothing of a WebP's block edges where allowed, and change nothing else")
   func unsmoothedWebP() throws {
     let bytes = Fixture.bytes("photo.webp")

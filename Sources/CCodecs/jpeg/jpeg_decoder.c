@@ -9,6 +9,8 @@
 
 enum {
   MAX_SEGMENT_BYTES = 65536 + 128,
+  STRIP_ROWS_MAX = 32,         ///< Rows of a strip that has several rows of units.
+  STRIP_BYTES_MAX = 64 * 1024, ///< Samples of such a strip.
 };
 
 static uint32_t divide_up(uint32_t count, uint32_t unit) {
@@ -116,9 +118,25 @@ static size_t plane_stride(const jpeg_component *c, uint32_t n) {
   return ((size_t)c->padded_across * n + 8 + 63) & ~(size_t)63; // 8 for what a transform writes after a row
 }
 
+/// Returns the rows of units in a strip. Of small ones there are several, as passing a strip through the stages costs
+/// as much as some of its rows.
+static uint32_t strip_rows(const jpeg_decoder *d, uint32_t n) {
+  if (d->is_multiscan) {
+    return 1;
+  }
+  size_t bytes = 0;
+  for (uint32_t i = 0; i < d->component_count; i++) {
+    bytes += plane_stride(&d->components[i], n) * d->components[i].vertical * n;
+  }
+  const uint32_t fitting = (uint32_t)(STRIP_BYTES_MAX / bytes);
+  const uint32_t wanted = STRIP_ROWS_MAX / (d->max_vertical * n);
+  const uint32_t count = fitting < wanted ? fitting : wanted;
+  return count < 1 ? 1 : count < d->mcu_rows ? count : d->mcu_rows;
+}
+
 /// Returns the rows of a component in memory: those of a strip, or of the whole plane.
 static uint32_t plane_rows(const jpeg_decoder *d, const jpeg_component *c, uint32_t n) {
-  return n * (d->is_multiscan && !d->is_progressive ? c->padded_down : c->vertical);
+  return n * (d->is_multiscan && !d->is_progressive ? c->padded_down : c->vertical * strip_rows(d, n));
 }
 
 static uint64_t sample_bytes(const jpeg_decoder *d, const jpeg_component *c, uint32_t n) {
@@ -227,6 +245,7 @@ static ccodecs_status start_scan(jpeg_decoder *d) {
 static ccodecs_status start(ccodecs_decoder *base, const ccodecs_decode_options *options, ccodecs_layout *layout) {
   jpeg_decoder *d = (jpeg_decoder *)base;
   d->n = options->scale_eighths;
+  d->strip_rows = strip_rows(d, d->n);
   d->tile_size = (d->n * d->n + 1) * JPEG_LANES;
   d->transform = ccodecs_jpeg_transform(d->n);
   fill_places(d);
@@ -250,12 +269,12 @@ static ccodecs_status start(ccodecs_decoder *base, const ccodecs_decode_options 
 
 // MARK: Rows
 
-/// Describes the rows of one row of units, in the strip or in the planes of an image with several scans.
-static void describe(jpeg_decoder *d, uint32_t mcu_row, ccodecs_rows *rows) {
+/// Describes the next `mcu_rows` rows of units, in the strip or in the planes of an image with several scans.
+static void describe(jpeg_decoder *d, uint32_t mcu_rows, ccodecs_rows *rows) {
   for (uint32_t i = 0; i < d->component_count; i++) {
     jpeg_component *c = &d->components[i];
-    const uint32_t count = c->vertical * d->n;
-    const uint32_t first = mcu_row * count;
+    const uint32_t count = mcu_rows * c->vertical * d->n;
+    const uint32_t first = d->output_row * c->vertical * d->n;
     const uint32_t left = first < c->plane_height ? c->plane_height - first : 0;
     const bool is_whole = d->is_multiscan && !d->is_progressive;
     if (is_whole) {
@@ -265,17 +284,30 @@ static void describe(jpeg_decoder *d, uint32_t mcu_row, ccodecs_rows *rows) {
     rows->row_strides[i] = c->stride;
     rows->row_counts[i] = count < left ? count : left;
   }
+  d->output_row += mcu_rows;
 }
 
 static ccodecs_status read_single(jpeg_decoder *d, ccodecs_input *input, ccodecs_rows *rows) {
-  if (d->output_row == d->mcu_rows) {
-    return CCODECS_DONE;
+  if (d->output_row == d->mcu_rows || d->late_failure != CCODECS_OK) {
+    d->base.failure = d->late_failure;
+    return d->late_failure == CCODECS_OK ? CCODECS_DONE : d->late_failure;
   }
-  const ccodecs_status status = ccodecs_jpeg_scan_read_row(d, input);
-  if (status == CCODECS_ROWS_READY) {
-    describe(d, d->output_row++, rows);
+  const uint32_t left = d->mcu_rows - d->output_row;
+  const uint32_t count = d->strip_rows < left ? d->strip_rows : left;
+  ccodecs_status status = CCODECS_ROWS_READY;
+  while (d->strip_row < count && status == CCODECS_ROWS_READY) {
+    status = ccodecs_jpeg_scan_read_row(d, input);
+    d->strip_row += status == CCODECS_ROWS_READY;
   }
-  return status;
+  if (status == CCODECS_NEEDS_INPUT || d->strip_row == 0) {
+    return status;
+  }
+  // The rows before a failure are still good.
+  d->late_failure = status < CCODECS_CORRUPT ? CCODECS_OK : status;
+  d->base.failure = CCODECS_OK;
+  describe(d, d->strip_row, rows);
+  d->strip_row = 0;
+  return CCODECS_ROWS_READY;
 }
 
 /// Decodes or buffers a scan to its end. Returns CCODECS_OK, CCODECS_NEEDS_INPUT, or the failure.
@@ -403,7 +435,7 @@ static ccodecs_status read_rows(ccodecs_decoder *base, ccodecs_input *input, cco
   if (d->is_progressive) {
     ccodecs_jpeg_progressive_output(d, d->output_row);
   }
-  describe(d, d->output_row++, rows);
+  describe(d, 1, rows);
   return CCODECS_ROWS_READY;
 }
 

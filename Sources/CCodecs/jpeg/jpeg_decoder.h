@@ -62,7 +62,7 @@
 //   on, or where blocks are decoded in lockstep at 3/8 and 4/8 from 0.25 megapixels on with AVX-512 and from 0.5 on
 //   with AVX2: 210 KiB more, to find blocks ahead.
 // - Sequential, one scan: tables (9 KiB for DC, 27 to 41 KiB for AC; as many as the scan names), a tile group (6 to 21
-//   KiB), the input buffer (19 KiB) and one strip of units at N/8.
+//   KiB), the input buffer (19 KiB) and one strip at N/8: a row of units, or several with at most 32 rows in 64 KiB.
 // - Sequential, several scans: the planes at N/8.
 // - Progressive at 1/8: one coefficient of 2 bytes for each block.
 // - Progressive at other scales: the entropy-coded bytes of the scans; for each scan 5 KiB and its tables (9 KiB; two
@@ -431,7 +431,10 @@ typedef struct jpeg_decoder {
   bool is_short;     ///< What follows the header is too short for that.
   bool may_go_ahead; ///< The scan may be prepared for finding blocks ahead.
   uint16_t extents[JPEG_MAX_MCU_BLOCKS];
-  uint32_t output_row; ///< The next row of units to return.
+  uint32_t output_row;         ///< The next row of units to return.
+  uint32_t strip_rows;         ///< The maximum number of rows of units in a strip of a sequential image with one scan.
+  uint32_t strip_row;          ///< The number of rows of units in the strip.
+  ccodecs_status late_failure; ///< The failure behind the last strip, or CCODECS_OK.
 
   // Progressive.
   jpeg_rest rest;
