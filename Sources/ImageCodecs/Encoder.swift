@@ -115,6 +115,28 @@ package struct Encoder: ~Copyable {
     return count
   }
 
+  /// Compressed bytes in the memory of an encoder; they are valid until it is used again.
+  package struct Output {
+    fileprivate let unsafeBytes: UnsafeRawBufferPointer
+    package var byteCount: Int { unsafeBytes.count }
+
+    /// Calls `body` with the bytes.
+    package func withBytes<Failure: Error>(_ body: (RawSpan) throws(Failure) -> Void) throws(Failure) {
+      try body(unsafeBytes.bytes)
+    }
+  }
+
+  /// Removes and returns the next compressed bytes, at most `limit`, without copying them.
+  ///
+  /// More may be left, unless there are none.
+  /// - Throws: as `read`.
+  package mutating func take(limit: Int) throws(CodecError) -> Output {
+    var bytes: UnsafePointer<UInt8>?
+    let count = ccodecs_encoder_take(handle, limit, &bytes)
+    if count == 0 { try check(ccodecs_encoder_failure(handle)) }
+    return Output(unsafeBytes: UnsafeRawBufferPointer(start: bytes, count: count))
+  }
+
   /// Lets `read` return a finished result with several frames from its beginning.
   ///
   /// Only encoders that spool their results support it.

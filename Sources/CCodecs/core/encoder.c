@@ -210,38 +210,39 @@ static bool find_spooled(ccodecs_encoder *encoder, ccodecs_input *window) {
          ccodecs_spool_window(&encoder->spool, offset - output, encoder->spool.count, window);
 }
 
-/// Copies bytes of a complete result that was spooled into `buffer`. Returns their number, or 0 if the disk fails.
-static size_t read_spooled(ccodecs_encoder *encoder, uint8_t *buffer, size_t capacity) {
-  size_t count = 0;
-  ccodecs_input window = {.count = 1};
-  while (count < capacity && window.count > 0) {
-    if (!find_spooled(encoder, &window)) {
-      encoder->budget->has_machine_failed = true;
-      ccodecs_encoder_fail(encoder, CCODECS_NO_MEMORY, "the spooled result cannot be read");
-      return 0;
-    }
-    const size_t taken = window.count < capacity - count ? window.count : capacity - count;
-    if (taken > 0) {
-      memcpy(buffer + count, window.bytes, taken);
-    }
-    count += taken;
-    encoder->read_offset += taken;
-  }
-  return count;
-}
-
 void ccodecs_encoder_rewind(ccodecs_encoder *encoder) {
   encoder->read_offset = 0;
 }
 
-size_t ccodecs_encoder_read(ccodecs_encoder *encoder, uint8_t *buffer, size_t capacity) {
-  if (encoder->is_spooling) {
-    return encoder->is_spool_ready ? read_spooled(encoder, buffer, capacity) : 0;
+size_t ccodecs_encoder_take(ccodecs_encoder *encoder, size_t capacity, const uint8_t **bytes) {
+  ccodecs_input window = {0};
+  if (!encoder->is_spooling) {
+    window = (ccodecs_input){.bytes = ccodecs_bytes_start(&encoder->output), .count = encoder->output.count};
+  } else if (encoder->is_spool_ready && !find_spooled(encoder, &window)) {
+    encoder->budget->has_machine_failed = true;
+    ccodecs_encoder_fail(encoder, CCODECS_NO_MEMORY, "the spooled result cannot be read");
+    return 0;
   }
-  const size_t count = encoder->output.count < capacity ? encoder->output.count : capacity;
-  if (count > 0) {
-    memcpy(buffer, ccodecs_bytes_start(&encoder->output), count);
+  const size_t count = window.count < capacity ? window.count : capacity;
+  *bytes = window.bytes;
+  if (encoder->is_spooling) {
+    encoder->read_offset += count;
+  } else {
     ccodecs_bytes_take(&encoder->output, count);
+  }
+  return count;
+}
+
+size_t ccodecs_encoder_read(ccodecs_encoder *encoder, uint8_t *buffer, size_t capacity) {
+  size_t count = 0;
+  size_t taken = 1;
+  while (count < capacity && taken > 0) {
+    const uint8_t *bytes;
+    taken = ccodecs_encoder_take(encoder, capacity - count, &bytes);
+    if (taken > 0) {
+      memcpy(buffer + count, bytes, taken);
+    }
+    count += taken;
   }
   return count;
 }

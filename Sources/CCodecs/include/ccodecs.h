@@ -740,7 +740,11 @@ size_t ccodecs_encoder_pending(const ccodecs_encoder *encoder);
 /// has failed.
 size_t ccodecs_encoder_read(ccodecs_encoder *encoder, uint8_t *buffer, size_t capacity);
 
-/// Lets ccodecs_encoder_read return the result of an encoder that spools it from its beginning. Legal after finish.
+/// Moves as ccodecs_encoder_read, but does not copy: *bytes are valid until the next call with this encoder. More may
+/// be left, unless there are none.
+size_t ccodecs_encoder_take(ccodecs_encoder *encoder, size_t capacity, const uint8_t **bytes);
+
+/// Lets the functions above return the result of an encoder that spools it from its beginning. Legal after finish.
 void ccodecs_encoder_rewind(ccodecs_encoder *encoder);
 
 /// Asked from time to time during a long call whether it may go on.

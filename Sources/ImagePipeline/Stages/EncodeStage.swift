@@ -27,7 +27,7 @@ struct EncodeStage: ~Copyable {
     /// To the caller.
     case caller
     /// To the first trial of the search for a result that fits a size limit or reaches a similarity.
-    case search(ByteTarget)
+    indirect case search(ByteTarget)
     /// Behind the bytes of the final result that wait to be emitted; `offset` counts those that were emitted.
     case result(CompressedBytes, offset: UInt64)
   }
@@ -35,7 +35,7 @@ struct EncodeStage: ~Copyable {
   /// The parts of a started stage.
   private struct Resources {
     let context: StageContext
-    /// Receives the output of the encoder.
+    /// Receives the output of the encoders of trials.
     let buffer: PixelBuffer
   }
 
@@ -167,12 +167,11 @@ struct EncodeStage: ~Copyable {
   /// Emits the bytes that are compressed so far: all of them, or until enough output is waiting if the encoder has
   /// finished.
   private mutating func drain(_ output: (RawSpan) -> Void) throws(PipelineError) {
-    guard let buffer = resources?.buffer else { return }
     while true {
-      let count: Int
-      do { count = try encoder?.read(into: buffer) ?? 0 } catch { throw PipelineError(error) }
-      if count == 0 { return }
-      try buffer.withBytes(count) { (bytes) throws(PipelineError) in
+      let taken: Encoder.Output?
+      do { taken = try encoder?.take(limit: Self.bufferByteCount) } catch { throw PipelineError(error) }
+      guard let taken, taken.byteCount > 0 else { return }
+      try taken.withBytes { (bytes) throws(PipelineError) in
         switch destination {
         case .search(let target): return try target.trial.append(bytes)
         case .result(let result, _): try result.append(bytes)
@@ -180,7 +179,7 @@ struct EncodeStage: ~Copyable {
           output(bytes)
           isPaused = isEncoded && isFull
         }
-        outputByteCount += UInt64(count)
+        outputByteCount += UInt64(bytes.byteCount)
       }
       if isPaused { return }
     }
