@@ -5,8 +5,10 @@ package final class RowQueue {
   private var buffer: RowBuffer
   private let budget: ImageBudget
   private var first = 0
+  // Accesses to it are checked at runtime unless it is private.
+  private var waitingCount = 0
   /// The number of rows in the queue.
-  package private(set) var rowCount = 0
+  package var rowCount: Int { waitingCount }
 
   /// Creates an empty queue.
   /// - `capacity`: the initial number of rows; the queue grows if its plane runs further ahead.
@@ -22,7 +24,7 @@ package final class RowQueue {
     if rows.isEmpty { return }
     try makeRoom(for: rows.rowCount)
     buffer.write(rows, at: first + rowCount)
-    rowCount += rows.rowCount
+    waitingCount += rows.rowCount
   }
 
   /// Removes and returns the first `count` rows, at most `rowCount`.
@@ -32,7 +34,7 @@ package final class RowQueue {
     precondition(count <= rowCount, "fewer rows wait")
     let rows = buffer.rows(first: first, count: count)
     first += count
-    rowCount -= count
+    waitingCount -= count
     return rows
   }
 

@@ -11,19 +11,21 @@ final class WorkAllowance {
   private let limit: Duration?
   /// The CPU time of earlier portions of the work.
   private var used = Duration.zero
-  // The start of the current portion, which stays on one thread.
-  private var wall = ContinuousClock.now
+  /// The CPU time of the thread at the start of the current portion, which stays on one thread.
   private var cpu = Duration.zero
+  /// The time before which the portion cannot have used up the CPU time.
+  private var soonest: ContinuousClock.Instant
 
   init(_ cancellation: Cancellation, limit: Duration?) {
     self.cancellation = cancellation
     self.limit = limit
+    soonest = .now + (limit ?? .zero)
   }
 
   /// Starts counting a portion of work on the current thread.
   func begin() {
-    guard limit != nil else { return }
-    (wall, cpu) = (.now, ThreadClock.now)
+    guard let limit else { return }
+    (soonest, cpu) = (.now + (limit - used), ThreadClock.now)
   }
 
   /// Ends the portion; must be called on the thread that called `begin`.
@@ -37,7 +39,7 @@ final class WorkAllowance {
   func check() throws(PipelineError) {
     try cancellation.check()
     // The wall clock bounds the thread's CPU time from above and is cheaper to read.
-    guard let limit, used + wall.duration(to: .now) > limit else { return }
+    guard let limit, .now > soonest else { return }
     let total = used + (ThreadClock.now - cpu)
     guard total > limit else { return }
     throw PipelineError(

@@ -12,6 +12,7 @@ final class StageMeter {
   private let renditionID: String?
   private let isPreview: Bool
   private var span: (any Span)?
+  private var hasBegun = false
   /// The time spent working.
   ///
   /// Time spent waiting for bytes is not counted, and `settle` removes the time spent waiting for a CPU.
@@ -32,7 +33,8 @@ final class StageMeter {
   /// Marks the start of a portion of work; the first call starts the span, whose start is no work.
   /// - Returns: The time at which the portion starts, to be passed to `end`.
   func begin(_ now: ContinuousClock.Instant = .now) -> ContinuousClock.Instant {
-    guard span == nil, !isFinished else { return now }
+    guard !hasBegun, !isFinished else { return now }
+    hasBegun = true
     span = tracer.startSpan(name, context: context, ofKind: .internal)
     return .now
   }
@@ -40,7 +42,7 @@ final class StageMeter {
   /// Counts a portion of work and reports it to the observer.
   func end(_ began: ContinuousClock.Instant, _ ended: ContinuousClock.Instant = .now) {
     guard !isFinished else { return }
-    busy += began.duration(to: ended)
+    busy = busy + began.duration(to: ended)  // with +=, the access to the property is checked at runtime
     observer?(name, began, ended)
   }
 

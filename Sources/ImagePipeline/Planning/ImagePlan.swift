@@ -4,7 +4,13 @@ internal import ImageKernels
 /// All decisions for one image and each of its renditions, made before decoding starts.
 package struct ImagePlan: Sendable {
   /// The plan of each rendition, in the order of the request; the error if a rendition cannot be produced.
-  package internal(set) var renditions: [Result<Plan, PipelineError>]
+  package internal(set) var renditions: [Result<Plan, PipelineError>] {
+    didSet { plans = renditions.compactMap { try? $0.get() } }
+  }
+  /// The plans of the renditions that can be produced.
+  ///
+  /// They are stored, as copying a plan takes a hundred retains.
+  package private(set) var plans: [Plan]
   /// An upper bound of the bytes that the image charges to its budget: its decoder once, and the stages of each
   /// rendition.
   package internal(set) var workingSetByteCount: UInt64
@@ -13,15 +19,13 @@ package struct ImagePlan: Sendable {
   /// - `decodeByteCount`: The decoder's share of each plan's working set, at the scale that all plans share.
   init(_ renditions: [Result<Plan, PipelineError>], decodeByteCount: UInt64) {
     self.renditions = renditions
-    workingSetByteCount = renditions.reduce(decodeByteCount) { sum, plan in
-      guard case .success(let plan) = plan else { return sum }
-      return sum + plan.workingSetByteCount - decodeByteCount
-    }
+    plans = renditions.compactMap { try? $0.get() }
+    workingSetByteCount = plans.reduce(decodeByteCount) { $0 + $1.workingSetByteCount - decodeByteCount }
   }
 
   /// The plan of an image with one result.
   package init(_ plan: Plan) {
-    renditions = [.success(plan)]
+    (renditions, plans) = ([.success(plan)], [plan])
     workingSetByteCount = plan.workingSetByteCount
   }
 
@@ -55,12 +59,7 @@ package struct ImagePlan: Sendable {
   }
 
   /// The plan of an image that is passed through; `nil` for an image that is decoded.
-  var passedThrough: Plan? { plans.first.flatMap { $0.passthrough == .decoded ? nil : $0 } }
-
-  /// The plans of the renditions that can be produced.
-  package var plans: [Plan] {
-    renditions.compactMap { if case .success(let plan) = $0 { plan } else { nil } }
-  }
+  var passedThrough: Plan? { plans.first?.passthrough == .decoded ? nil : plans.first }
 }
 
 /// The properties of a planned image that are reported and admitted.

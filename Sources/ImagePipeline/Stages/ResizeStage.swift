@@ -85,7 +85,7 @@ struct ResizeStage: Stage {
       if merger != nil {
         merger?.push(strip)
       } else {
-        for index in planes.indices { rest.append(windows[index].take(strip.plane(index))) }
+        rest = planes.indices.map { windows[$0].take(strip.plane($0)) }
       }
       guard try takePortion() else { return }
     }
