@@ -345,8 +345,8 @@ let targets: [Target] = [
     swiftSettings: strictSwift + [.enableExperimentalFeature("Lifetimes")]),
   // Runs single jobs under a counter of instructions; see `make cost-gate`.
   .executableTarget(
-    name: "CostGate", dependencies: ["ImagePipeline"], path: "Tests/CostGate", exclude: ["gate.py", "figures.json"],
-    swiftSettings: strictSwift),
+    name: "CostGate", dependencies: ["ImageCodecs", "ImagePipeline"], path: "Tests/CostGate",
+    exclude: ["gate.py", "figures.json"], swiftSettings: strictSwift),
   // Helpers that images make fail or take over, for the tests of isolation.
   .executableTarget(
     name: "FaultyHelper", dependencies: ["CSandbox", "ImagePipeline", "WorkerIsolation", "WorkerService"],

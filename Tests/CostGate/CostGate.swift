@@ -1,4 +1,5 @@
 internal import Foundation
+internal import ImageCodecs
 internal import ImagePipeline
 
 /// Processes one image any number of times on one thread, so that its instructions can be counted.
@@ -70,6 +71,11 @@ enum CostGate {
     Job(
       name: "similarity", image: photo,
       configuration: ProcessingConfiguration(maxWidth: 200, preferredFormat: .jpeg, targetSimilarity: 80)),
+    Job(
+      name: "tensor", image: photo,
+      configuration: ProcessingConfiguration(
+        maxWidth: 224, maxHeight: 224, preferredFormat: .raw, resizeMode: .fill, allowUpscale: true,
+        tensor: TensorOptions(elementType: .f16, layout: .chw, normalization: .imagenet))),
   ]
 
   static func main() throws {
