@@ -118,6 +118,7 @@ package struct Encoder: ~Copyable {
   /// Compressed bytes in the memory of an encoder; they are valid until it is used again.
   package struct Output {
     fileprivate let unsafeBytes: UnsafeRawBufferPointer
+    /// The number of bytes; 0 if none are left.
     package var byteCount: Int { unsafeBytes.count }
 
     /// Calls `body` with the bytes.
