@@ -209,8 +209,22 @@ struct DecoderTests {
     #expect(Set(cut.compactMap(\.rowCounts.last)) == [16, 32])
   }
 
+  @Test("return the rows of a small JPEG that have arrived when its upload pauses")
+  func pausedJPEGStrips() throws {
+    let file = Fixture.bytes("photo-420.jpg")
+    let counts = try stride(from: 2000, to: file.count, by: 500).map { byteCount in
+      try Self.strips(of: Array(file.prefix(byteCount)), isLast: false).rowCounts.reduce(0, +)
+    }
+    let whole = try stride(from: 2000, to: file.count, by: 500).map { byteCount in
+      try Self.strips(of: Array(file.prefix(byteCount))).rowCounts.reduce(0, +)
+    }
+    // The decoder keeps some bytes back, as it looks ahead.
+    #expect(zip(counts, whole).allSatisfy { ($1 - 32...$1).contains($0) })
+    #expect(Set(counts.map { $0 % 32 }) == [0, 16])
+  }
+
   /// Returns the numbers of rows of the first plane in the strips of a JPEG, and the error behind them.
-  private static func strips(of file: [UInt8]) throws -> (rowCounts: [Int], failure: CodecError?) {
+  private static func strips(of file: [UInt8], isLast: Bool = true) throws -> (rowCounts: [Int], failure: CodecError?) {
     var decoder = try Decoder(
       format: .jpeg, limits: CodecLimits(maxPixels: 0, maxBufferedPixels: 0, maxScans: 0),
       budget: ImageBudget(limit: 1 << 24))
@@ -219,9 +233,9 @@ struct DecoderTests {
     var rowCounts: [Int] = []
     do throws(CodecError) {
       while true {
-        let progress = try decoder.read(file.span.bytes.extracting(droppingFirst: offset), isLast: true)
+        let progress = try decoder.read(file.span.bytes.extracting(droppingFirst: offset), isLast: isLast)
         offset += progress.consumedByteCount
-        if progress.value == .done { return (rowCounts, nil) }
+        if progress.value == .done || progress.value == .needsInput { return (rowCounts, nil) }
         decoder.withStrip { rowCounts.append($0.plane(0).rowCount) }
       }
     } catch { return (rowCounts, error) }

@@ -280,7 +280,8 @@ static void describe(jpeg_decoder *d, uint32_t mcu_rows, ccodecs_rows *rows) {
     if (is_whole) {
       ccodecs_spill_pass(&c->samples, first * c->stride);
     }
-    rows->planes[i] = c->samples.bytes + (is_whole ? first * c->stride : 0);
+    const size_t place = is_whole ? first : (size_t)(d->output_row % d->strip_rows) * c->vertical * d->n;
+    rows->planes[i] = c->samples.bytes + place * c->stride;
     rows->row_strides[i] = c->stride;
     rows->row_counts[i] = count < left ? count : left;
   }
@@ -292,21 +293,21 @@ static ccodecs_status read_single(jpeg_decoder *d, ccodecs_input *input, ccodecs
     d->base.failure = d->late_failure;
     return d->late_failure == CCODECS_OK ? CCODECS_DONE : d->late_failure;
   }
-  const uint32_t left = d->mcu_rows - d->output_row;
-  const uint32_t count = d->strip_rows < left ? d->strip_rows : left;
+  // A strip begins at a multiple of its rows, and is returned in parts where the input pauses.
+  const uint32_t strip_end = (d->output_row / d->strip_rows + 1) * d->strip_rows;
+  const uint32_t end = strip_end < d->mcu_rows ? strip_end : d->mcu_rows;
   ccodecs_status status = CCODECS_ROWS_READY;
-  while (d->strip_row < count && status == CCODECS_ROWS_READY) {
+  while (d->decoded_row < end && status == CCODECS_ROWS_READY) {
     status = ccodecs_jpeg_scan_read_row(d, input);
-    d->strip_row += status == CCODECS_ROWS_READY;
+    d->decoded_row += status == CCODECS_ROWS_READY;
   }
-  if (status == CCODECS_NEEDS_INPUT || d->strip_row == 0) {
+  if (d->decoded_row == d->output_row) {
     return status;
   }
   // The rows before a failure are still good.
   d->late_failure = status < CCODECS_CORRUPT ? CCODECS_OK : status;
   d->base.failure = CCODECS_OK;
-  describe(d, d->strip_row, rows);
-  d->strip_row = 0;
+  describe(d, d->decoded_row - d->output_row, rows);
   return CCODECS_ROWS_READY;
 }
 

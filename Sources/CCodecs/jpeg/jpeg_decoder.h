@@ -433,7 +433,7 @@ typedef struct jpeg_decoder {
   uint16_t extents[JPEG_MAX_MCU_BLOCKS];
   uint32_t output_row;         ///< The next row of units to return.
   uint32_t strip_rows;         ///< The maximum number of rows of units in a strip of a sequential image with one scan.
-  uint32_t strip_row;          ///< The number of rows of units in the strip.
+  uint32_t decoded_row;        ///< The next row of units to decode of such an image.
   ccodecs_status late_failure; ///< The failure behind the last strip, or CCODECS_OK.
 
   // Progressive.

@@ -298,7 +298,8 @@ static void flush_group(jpeg_decoder *d, uint32_t end) {
     for (uint32_t j = 0; j < i; j++) {
       row += scan->blocks[j].component == plan->component && scan->blocks[j].column == 0;
     }
-    row += d->is_multiscan ? scan->mcu_y * (scan->component_count == 1 ? 1u : c->vertical) : d->strip_row * c->vertical;
+    row += d->is_multiscan ? scan->mcu_y * (scan->component_count == 1 ? 1u : c->vertical)
+                           : d->decoded_row % d->strip_rows * c->vertical;
     uint8_t *samples = c->samples.bytes + (size_t)row * n * c->stride + (size_t)first * plan->across * n;
     const uint32_t block_count = (end - first) * plan->across;
     for (uint32_t tile = 0; tile * JPEG_LANES < block_count; tile++) {
