@@ -273,11 +273,11 @@ class Blocking:
         return reading
 
 
-CALLS: dict[str, Callable[[AsyncClient, Any, float], Any]] = {
-    "process": lambda client, source, timeout: client.process(source, timeout=timeout),
-    "stream": lambda client, source, timeout: anext(client.stream(source, timeout=timeout)),
-    "inspect": lambda client, source, timeout: client.inspect(source, timeout=timeout),
-    "batch": lambda client, source, timeout: anext(client.batch([(0, source)], timeout=timeout))}
+CALLS: dict[str, Callable[..., Any]] = {
+    "process": lambda client, source, **options: client.process(source, timeout=0.2, **options),
+    "stream": lambda client, source, **options: anext(client.stream(source, timeout=0.2, **options)),
+    "inspect": lambda client, source, **options: client.inspect(source, timeout=0.2, **options),
+    "batch": lambda client, source, **options: anext(client.batch([(0, source)], timeout=0.2, **options))}
 
 
 @pytest.mark.parametrize("kind", ["iterable", "asynchronous", "file", "path", "unopened"])
@@ -286,7 +286,7 @@ CALLS: dict[str, Callable[[AsyncClient, Any, float], Any]] = {
 def test_a_timeout_ends_a_call_whose_image_does_not_come(tmp_path: Path, name: str, kind: str, size: int) -> None:
     async def call(address: str) -> None:
         async with AsyncClient(address) as client:
-            outcome = await CALLS[name](client, getattr(blocking, kind)(), 0.2)
+            outcome = await CALLS[name](client, getattr(blocking, kind)())
             if name == "batch":
                 outcome.unwrap()
 
@@ -295,6 +295,17 @@ def test_a_timeout_ends_a_call_whose_image_does_not_come(tmp_path: Path, name: s
         with pytest.raises(DeadlineError):
             asyncio.run(call(worker.address))
         assert 0.2 <= time.monotonic() - began < 10
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_a_timeout_ends_a_call_whose_overlay_does_not_come(tmp_path: Path, name: str) -> None:
+    async def call(address: str) -> None:
+        async with AsyncClient(address) as client:
+            await CALLS[name](client, b"image", auxiliary_images={"logo": blocking.path()})
+
+    with FakeWorker() as worker, Blocking(tmp_path, 5) as blocking:
+        with pytest.raises(DeadlineError):
+            asyncio.run(call(worker.address))
 
 
 def test_images_that_do_not_come_hold_no_others_up(tmp_path: Path) -> None:

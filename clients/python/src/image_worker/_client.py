@@ -173,7 +173,7 @@ class AsyncClient:
             raise error.error from None
         request = wire.InspectImageRequest(
             image=head, preset=preset, configuration=configuration(fields),
-            auxiliary_images=auxiliary_images_of(auxiliary_images))
+            auxiliary_images=await auxiliary_images_of(auxiliary_images, retries.deadline))
         inspection: wire.InspectImageResponse = await self._call(lambda worker: worker.inspect, request, retries)
         return inspection
 
@@ -194,7 +194,7 @@ class AsyncClient:
         self._workers.check_open()
         batch: Batch[Key] = Batch(
             self._workers, preset, fields, streams or len(self._workers.all), window, timeout,
-            auxiliary_images_of(auxiliary_images))
+            await auxiliary_images_of(auxiliary_images, Deadline(timeout)))
         async with aclosing(iterate(items)) as source, aclosing(batch.run(_items(source))) as results:
             async for result in results:
                 yield result
@@ -223,7 +223,7 @@ class AsyncClient:
         upload = await Upload.create(image, retries.deadline)
         start = wire.BatchItemStart(
             preset=preset, configuration=fields, renditions=renditions,
-            auxiliary_images=auxiliary_images_of(auxiliary_images))
+            auxiliary_images=await auxiliary_images_of(auxiliary_images, retries.deadline))
         while True:
             is_begun = False
             if memory:

@@ -8,7 +8,9 @@ from typing import Any, Union
 
 from google.protobuf.message import Message
 
+from ._deadline import Deadline
 from ._generated import image_worker_pb2 as wire
+from ._threads import in_thread
 
 
 def configuration(fields: Mapping[str, object]) -> wire.ProcessingConfiguration | None:
@@ -37,8 +39,12 @@ def renditions(named: Mapping[str, Mapping[str, object]]) -> list[wire.Rendition
 Overlay = Union[bytes, bytearray, memoryview, str, "os.PathLike[str]"]
 
 
-def auxiliary_images(named: Mapping[str, Overlay]) -> list[wire.AuxiliaryImage]:
-    """Reads the images that overlays name. Raises `OSError` for a file that cannot be read."""
+async def auxiliary_images(named: Mapping[str, Overlay], deadline: Deadline) -> list[wire.AuxiliaryImage]:
+    """Reads the images that overlays name. Raises `OSError` for a file that cannot be read, and `DeadlineError`."""
+    return await deadline.limit(in_thread, _read, named) if named else []
+
+
+def _read(named: Mapping[str, Overlay]) -> list[wire.AuxiliaryImage]:
     return [wire.AuxiliaryImage(name=name, image=_contents(name, image)) for name, image in named.items()]
 
 
