@@ -1,3 +1,4 @@
+import Foundation
 import ImageCodecs
 import ImagePipeline
 import TestSupport
@@ -82,6 +83,22 @@ struct ColorProfileTests {
     let result = try process(tagged, Self.toPNG)
     try Self.expectPatches(result.bytes, tolerance: 8, "lossy")
     #expect(result.report.messages.isEmpty)
+  }
+
+  @Test("a gray profile that is linear is exact where its curve is steep")
+  func linearGray() throws {
+    var profile = Fixture.bytes("gray-gamma-1.8.icc")
+    let gamma = Array("para".utf8) + [0, 0, 0, 0, 0, 0, 0, 0]
+    let place = try #require(profile.indices.first { profile[$0...].starts(with: gamma) }) + gamma.count
+    profile.replaceSubrange(place..<place + 4, with: [0, 1, 0, 0])
+    let png = try encodedImage((0...255).map(UInt8.init), width: 256, height: 1, pixelFormat: .gray8)
+    let pixels = try Pixels.decode(
+      try process(Container.png(png, adding: [Container.profileChunk(profile)]), Self.toPNG).bytes)
+    for level in 0...255 {
+      let light = Double(level) / 255
+      let exact = 255 * (light <= 0.0031308 ? 12.92 * light : 1.055 * pow(light, 1 / 2.4) - 0.055)
+      #expect(abs(Double(pixels.sample(x: level, y: 0, channel: 0)) - exact) <= 1, "\(level)")
+    }
   }
 
   @Test("a gray profile is a curve: grays stay gray")
