@@ -86,6 +86,21 @@ struct AnimationPipelineTests {
     #expect(report.warnings.first { $0.code == .framesDropped }?.parameters == ["frames": "\(stored - 1)"])
   }
 
+  @Test("an inspection counts the frames that a result lacks as its report does")
+  func countedFrames() throws {
+    let (apng, _) = try process(Self.animation().bytes, ProcessingConfiguration(preferredFormat: .png, maxFrames: 0))
+    for (index, count) in [(0, 2), (1, 0), (2, 2), (-2, 1), (-1, 0)] {
+      var configuration = ProcessingConfiguration(preferredFormat: .png, maxFrames: count)
+      configuration.frameIndex = FrameIndex(index)
+      var reader = ImageReader(limits: ImageLimits())
+      reader.configurations = [configuration]
+      #expect(try reader.push(apng.span.bytes, isLast: true).isComplete)
+      let known = try reader.plan(configuration).knownWarnings.first { $0.code == .framesDropped }
+      let (_, report) = try process(apng, configuration)
+      #expect(known != nil && known == report.warnings.first { $0.code == .framesDropped }, "\(index), \(count)")
+    }
+  }
+
   @Test("the warning counts a frame of which a crop needs the first rows alone", arguments: [0, 2, -1])
   func croppedFrame(index: Int) throws {
     let (apng, _) = try process(Self.animation().bytes, ProcessingConfiguration(preferredFormat: .png, maxFrames: 0))

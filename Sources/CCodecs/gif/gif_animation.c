@@ -192,8 +192,7 @@ static ccodecs_status find_frame(gif_decoder *d, ccodecs_input *input) {
     CCODECS_TRY(ccodecs_gif_step(d, input));
   }
   if (d->state == STATE_END) {
-    const bool is_whole = (d->base.header.warnings & CCODECS_WARNING_FIRST_FRAME) == 0;
-    return is_whole ? ccodecs_gif_end_animation(d) : CCODECS_DONE;
+    return d->has_more ? CCODECS_DONE : ccodecs_gif_end_animation(d);
   }
   const bool was_selected = is_selected(d);
   d->frame_index++;

@@ -96,7 +96,8 @@ static ccodecs_status read_block_kind(gif_decoder *d) {
     return CCODECS_OK;
   case DESCRIPTOR:
     d->state = d->is_after ? STATE_END : STATE_DESCRIPTOR;
-    d->base.header.warnings |= d->is_after ? CCODECS_WARNING_FIRST_FRAME : 0;
+    d->has_more = d->is_after;
+    d->base.header.warnings |= d->has_more ? CCODECS_WARNING_FIRST_FRAME : 0;
     return CCODECS_OK;
   case 0: // some writers leave a stray terminator between blocks
     return CCODECS_OK;
@@ -259,6 +260,8 @@ static ccodecs_status select_frames(ccodecs_decoder *base, int64_t first, uint32
         base, CCODECS_UNSUPPORTED, "a GIF does not specify the number of its frames, so none is counted from the end");
   }
   d->is_animation = first != 0 || count != 1;
+  base->header.warnings &= ~(uint32_t)CCODECS_WARNING_FIRST_FRAME;
+  base->header.warnings |= first > 0 ? CCODECS_WARNING_FIRST_FRAME : 0;
   describe(d);
   return CCODECS_OK;
 }

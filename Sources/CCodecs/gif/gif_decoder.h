@@ -38,6 +38,7 @@ typedef struct gif_decoder {
   size_t token_count;
   uint64_t block_left; ///< Remaining bytes of the sub-block, or number of colors in the table.
   bool is_after;       ///< The last frame is complete; blocks are read to find another frame.
+  bool has_more;       ///< There is another frame behind the last one.
   bool is_loop;        ///< The sub-blocks are those of the extension that specifies the number of repeats.
 
   uint32_t left, top, width, height; ///< Position and size of the frame on the canvas.

@@ -23,6 +23,13 @@ struct FrameSelection: Sendable, Hashable {
     self.count = count
   }
 
+  /// Returns the warnings of a header for a result with these frames.
+  func warnings(of header: ImageHeader) -> [Warning] {
+    let left = first < 0 ? min(-first, header.frameCount) : header.frameCount - first
+    let shown = max(1, count == 0 ? left : min(count, left))
+    return header.warnings.map { Warning($0, of: header, frameCount: shown) }
+  }
+
   /// Returns the frames that a configuration selects.
   /// - `counted`: The number of frames of a GIF or WebP whose whole file is known; otherwise `nil`.
   /// - `isCounted`: Whether the header has that number although no result needs it, as for an inspection.

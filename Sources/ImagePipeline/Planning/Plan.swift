@@ -170,7 +170,7 @@ package struct Plan: Sendable, Hashable {
     filterFormat = passesRows ? options.pixelFormat : header.colorFormat(isDeep: depth.isDeep)
     factsPlace = FactsPlace(configuration, header: header, filterFormat: filterFormat)
     warnings = draft.knownWarnings(header, color.obstacle, depth.obstacle)
-    headerWarnings = header.warnings.map { Warning($0, of: header) }
+    headerWarnings = frames.warnings(of: header)
     sizeRemedy = neverLarger == nil ? NeverLarger.remedy(draft, inputFormat: header.format, encoder: options) : nil
     profileFormat = color.inputFormat(of: header, filterFormat)
     conversionByteCount = color.conversionByteCount(header)
