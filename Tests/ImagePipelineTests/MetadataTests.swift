@@ -7,7 +7,7 @@ import Testing
 @Suite("Metadata")
 struct MetadataTests {
   private static let formats: [OutputFormat] =
-    [.jpeg, .png, .webp] + (ImageFormat.jxl.isEncodable ? [.jxl] : [])
+    [.jpeg, .png, .webp] + (ImageFormat.avif.isEncodable ? [.avif] : []) + (ImageFormat.jxl.isEncodable ? [.jxl] : [])
   private static let secrets = [
     "Exif", "exif", "eXIf", "GPS", "Kamera", "Anna Beispiel", "All rights", "ICC", "iCCP", "XMP",
   ]

@@ -101,77 +101,71 @@ static ccodecs_status read_profile(heif_decoder *d) {
   return status;
 }
 
-/// Keeps a block of metadata from its byte `first` on. Returns false if the budget is exhausted.
-static bool keep_block(heif_decoder *d, heif_item_id item, ccodecs_bytes *kept, uint32_t first) {
+/// Reads a block of metadata. Returns false if the budget is exhausted.
+static bool read_block(heif_decoder *d, heif_item_id item, ccodecs_bytes *block) {
   const size_t count = heif_image_handle_get_metadata_size(d->handle, item);
-  if (count <= first || count > most_metadata) {
+  if (count == 0 || count > most_metadata) {
     return true;
   }
-  uint8_t *block = ccodecs_allocate(d->base.budget, count);
-  if (block == NULL) {
+  if (!ccodecs_bytes_reserve(block, count, d->base.budget)) {
     return false;
   }
-  const bool is_read = !is_error(heif_image_handle_get_metadata(d->handle, item, block));
-  const bool has_room = !is_read || ccodecs_decoder_keep_block(&d->base, kept, block + first, count - first);
-  ccodecs_free(d->base.budget, block);
-  return has_room;
+  if (!is_error(heif_image_handle_get_metadata(d->handle, item, ccodecs_bytes_start(block)))) {
+    block->count = count;
+  }
+  return true;
 }
 
-/// Keeps EXIF, whose TIFF block begins at an offset behind the four bytes that state it. Returns false if the budget is
-/// exhausted.
-static bool keep_exif(heif_decoder *d, const ccodecs_bytes *whole) {
+/// Keeps EXIF with its copyright, or XMP. The TIFF block of EXIF begins at an offset behind the four bytes that state
+/// it. Returns false if the budget is exhausted.
+static bool keep_block(heif_decoder *d, const ccodecs_bytes *block, bool is_exif) {
   enum { OFFSET_BYTES = 4 };
-  if (whole->count <= OFFSET_BYTES) {
+  if (block->count <= OFFSET_BYTES) {
     return true;
   }
-  const uint8_t *bytes = ccodecs_bytes_start(whole);
+  const uint8_t *bytes = ccodecs_bytes_start(block);
+  if (!is_exif) {
+    return ccodecs_decoder_keep_block(&d->base, &d->base.xmp, bytes, block->count);
+  }
   const uint64_t first = OFFSET_BYTES + (uint64_t)ccodecs_be32(bytes);
-  return first >= whole->count ||
-         ccodecs_decoder_keep_block(&d->base, &d->base.exif, bytes + first, whole->count - (size_t)first);
+  return first >= block->count || ccodecs_exif_keep_copyright(&d->base, bytes + first, block->count - (size_t)first);
 }
 
-static bool keep_exif_item(heif_decoder *d, heif_item_id item) {
-  ccodecs_bytes whole = {0};
-  const bool has_room = keep_block(d, item, &whole, 0) && keep_exif(d, &whole);
-  ccodecs_bytes_free(&whole, d->base.budget);
+static bool keep_item(heif_decoder *d, heif_item_id item, bool is_exif) {
+  ccodecs_bytes block = {0};
+  const bool has_room = read_block(d, item, &block) && keep_block(d, &block, is_exif);
+  ccodecs_bytes_free(&block, d->base.budget);
   return has_room;
 }
 
-/// Keeps EXIF and XMP that libheif does not return. Returns false if the budget is exhausted.
+/// Keeps metadata that libheif does not return. Returns false if the budget is exhausted.
 static bool keep_shared_metadata(heif_decoder *d) {
   const heif_span file = {ccodecs_bytes_start(&d->file), d->file.count};
   bool has_room = true;
-  for (int exif = 0; exif < 2 && has_room; exif++) {
+  for (int exif = d->base.limits.keeps_metadata ? 0 : 1; exif < 2 && has_room; exif++) {
     ccodecs_bytes block = {0};
-    has_room = heif_shared_metadata_read(file, exif == 1, d->base.budget, &block);
-    if (has_room && exif == 1) {
-      has_room = keep_exif(d, &block);
-    } else if (has_room && block.count > 0) {
-      has_room = ccodecs_decoder_keep_block(&d->base, &d->base.xmp, ccodecs_bytes_start(&block), block.count);
-    }
+    has_room = heif_shared_metadata_read(file, exif == 1, d->base.budget, &block) && keep_block(d, &block, exif == 1);
     ccodecs_bytes_free(&block, d->base.budget);
   }
   return has_room;
 }
 
-/// Keeps EXIF and XMP. Returns false if the budget is exhausted.
+/// Keeps EXIF, its copyright, and XMP. Returns false if the budget is exhausted.
 static bool read_metadata(heif_decoder *d) {
   enum { MAX_ITEMS = 16 };
   heif_item_id items[MAX_ITEMS];
-  const int count = d->base.limits.keeps_metadata
-                        ? heif_image_handle_get_list_of_metadata_block_IDs(d->handle, NULL, items, MAX_ITEMS)
-                        : 0;
+  const int count = heif_image_handle_get_list_of_metadata_block_IDs(d->handle, NULL, items, MAX_ITEMS);
   bool has_room = true;
   for (int i = 0; i < count && has_room; i++) {
     const char *kind = heif_image_handle_get_metadata_type(d->handle, items[i]);
     const char *content = heif_image_handle_get_metadata_content_type(d->handle, items[i]);
-    if (kind != NULL && strcmp(kind, "Exif") == 0) {
-      has_room = keep_exif_item(d, items[i]);
-    } else if (content != NULL && strcmp(content, "application/rdf+xml") == 0) {
-      has_room = keep_block(d, items[i], &d->base.xmp, 0);
+    const bool is_exif = kind != NULL && strcmp(kind, "Exif") == 0;
+    const bool is_xmp = content != NULL && strcmp(content, "application/rdf+xml") == 0;
+    if (is_exif || (is_xmp && d->base.limits.keeps_metadata)) {
+      has_room = keep_item(d, items[i], is_exif);
     }
   }
-  return has_room && (!d->base.limits.keeps_metadata || keep_shared_metadata(d));
+  return has_room && keep_shared_metadata(d);
 }
 
 /// Returns whether the file has content credentials: a box of C2PA at its top level.
