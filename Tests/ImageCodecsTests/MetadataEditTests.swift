@@ -134,6 +134,43 @@ struct MetadataEditTests {
   }
 
   @Test(
+    "XMP keeps no position or serial number of drones, maps and observations",
+    arguments: [
+      "drone-dji:GpsLatitude", "drone-dji:GpsLongtitude", "drone-dji:AbsoluteAltitude", "drone-dji:DroneSerialNumber",
+      "geo:lat", "geo:long", "dwc:decimalLatitude",
+    ])
+  func otherPositions(name: String) {
+    let packet = "<rdf:RDF><rdf:Description \(name)='secret' drone-dji:FlightRollDegree='+1.5'/></rdf:RDF>"
+    var edit = MetadataEdit(keepsXMP: true)
+    let plain = edit.edited(ImageMetadata(xmp: Array(packet.utf8))).xmp
+    #expect(!Self.holds(plain, "secret") && Self.holds(plain, "FlightRollDegree='+1.5'"))
+    (edit.keepsLocation, edit.keepsSerialNumbers) = (true, true)
+    #expect(Self.holds(edit.edited(ImageMetadata(xmp: Array(packet.utf8))).xmp, "\(name)='secret'"))
+  }
+
+  @Test("texts replace the titles and comments of Windows and of EXIF 3.0, too")
+  func otherTexts() {
+    let block = Self.exif(
+      [
+        (0x010F, 2, Array("Kamerawerk\0".utf8)), (0x9C9B, 1, Array("old title".utf8)),
+        (0x9C9C, 1, Array("old comment".utf8)),
+      ],
+      [
+        (
+          0x8769,
+          [(0xA436, 2, Array("older title\0".utf8)), (0xFDE9, 2, Array("SN-12345\0".utf8)), (0x9214, 3, [0, 9, 0, 9])]
+        )
+      ])
+    var edit = MetadataEdit(keepsEXIF: true)
+    let plain = edit.edited(ImageMetadata(exif: block)).exif
+    for text in ["old title", "old comment", "older title"] { #expect(Self.holds(plain, text)) }
+    #expect(!Self.holds(plain, "SN-12345") && Self.value(0x9214, in: plain) == nil)
+    edit.texts = MetadataTexts(title: "new", description: "new")
+    let titled = edit.edited(ImageMetadata(exif: block)).exif
+    #expect(Self.holds(titled, "Kamerawerk") && !Self.holds(titled, "old"))
+  }
+
+  @Test(
     "XMP keeps no property of the default namespace that no longer holds or is not named",
     arguments: ["GPSLatitude", "Orientation"])
   func defaultNamespace(name: String) {

@@ -32,6 +32,9 @@ struct EXIFEditor {
     static let exifDirectory = 0x8769
     static let gpsDirectory = 0x8825
     static let imageDescription = 0x010E
+    static let imageTitle = 0xA436
+    static let windowsTitle = 0x9C9B
+    static let windowsComment = 0x9C9C
     static let copyright = 0x8298
     static let colorSpace = 0xA001
     static let width = 0xA002
@@ -42,11 +45,14 @@ struct EXIFEditor {
   private static let structural: Set<Int> = [
     0x00FE, 0x00FF, 0x0100, 0x0101, 0x0102, 0x0103, 0x0106, 0x010A, 0x0111, 0x0112, 0x0115, 0x0116, 0x0117, 0x011C,
     0x0120, 0x0121, 0x0142, 0x0143, 0x0144, 0x0145, 0x014A, 0x0153, 0x015B, 0x0201, 0x0202, 0x0211, 0x0212, 0x0213,
-    0x02BC, 0x83BB, 0x8649, 0x8769, 0x8773, 0x8825, 0x9101, 0x9102, 0x927C, 0x935C, 0xA005, 0xC4A5, 0xC634, 0xEA1C,
+    0x02BC, 0x83BB, 0x8649, 0x8769, 0x8773, 0x8825, 0x9101, 0x9102, 0x9214, 0x927C, 0x935C, 0xA005, 0xA214, 0xC4A5,
+    0xC634, 0xEA1C,
   ]
 
-  /// The owner and the serial numbers of body and lens, and the identifier of the image.
-  private static let serialNumbers: Set<Int> = [0xA420, 0xA430, 0xA431, 0xA435, 0xC62F, 0xC68B]
+  /// The owner and the serial numbers of body and lens, and the identifiers of the image.
+  private static let serialNumbers: Set<Int> = [
+    0xA420, 0xA430, 0xA431, 0xA435, 0xC62F, 0xC65D, 0xC68B, 0xFDE8, 0xFDE9,
+  ]
 
   /// Returns the edited block; empty if it has no tags.
   func edited(_ block: [UInt8]) -> [UInt8] {
@@ -56,9 +62,9 @@ struct EXIFEditor {
     var position: [Entry] = []
     if let reader {
       let first = Self.entries(reader, at: reader.number(at: 4, byteCount: 4))
-      image = kept(first)
+      image = kept(first).filter { !isReplaced($0.tag) }
       let photograph = Self.entries(reader, at: Self.pointer(Tag.exifDirectory, in: first, reader))
-      exif = corrected(kept(photograph), isBig: reader.isBig)
+      exif = corrected(kept(photograph).filter { !isReplaced($0.tag) }, isBig: reader.isBig)
       if edit.keepsLocation { position = Self.entries(reader, at: Self.pointer(Tag.gpsDirectory, in: first, reader)) }
     }
     set(Tag.imageDescription, edit.texts.description, in: &image)
@@ -66,6 +72,15 @@ struct EXIFEditor {
     let isBig = reader?.isBig ?? false
     let written = Self.written(image: image, exif: exif, position: position, isBig: isBig)
     return written.count <= Self.maxByteCount ? written : []
+  }
+
+  /// Returns whether a text of the configuration takes the place of a tag that is not written.
+  private func isReplaced(_ tag: Int) -> Bool {
+    switch tag {
+    case Tag.imageTitle, Tag.windowsTitle: edit.texts.title != nil
+    case Tag.windowsComment: edit.texts.description != nil
+    default: false
+    }
   }
 
   private func kept(_ entries: [Entry]) -> [Entry] {

@@ -24,10 +24,6 @@ struct XMPEditor {
     "Device",
     "Camera", "apdi", "depthData", "portraitEffectsMatteInfo",
   ]
-  private static let serialNumbers: Set<String> = [
-    "SerialNumber", "BodySerialNumber", "LensSerialNumber", "InternalSerialNumber", "CameraSerialNumber",
-    "CameraOwnerName", "OwnerName", "ImageUniqueID",
-  ]
 
   /// Returns the edited packet; empty if nothing is left of it.
   func edited(_ packet: [UInt8]) -> [UInt8] {
@@ -70,6 +66,18 @@ struct XMPEditor {
     }
   }
 
+  /// Whether a property, by its local name in lowercase, is a position: that of EXIF, or one of those of drones, maps and
+  /// observations, some of which are misspelled.
+  private static func isPosition(_ name: String, prefix: String) -> Bool {
+    name.hasPrefix("gps") || ["latitude", "longitude", "longtitude"].contains(where: name.hasSuffix) || prefix == "geo"
+      || name == "absolutealtitude"
+  }
+
+  /// Whether a property, by its local name in lowercase, identifies the camera, the lens, the drone, its owner or the image.
+  private static func isIdentifier(_ name: String) -> Bool {
+    name.hasSuffix("serialnumber") || name.hasSuffix("ownername") || name == "imageuniqueid"
+  }
+
   /// Returns whether a property is left out.
   private func isDropped(_ name: ArraySlice<UInt8>) -> Bool {
     let parts = name.split(separator: UInt8(ascii: ":"), maxSplits: 1).map { String(decoding: $0, as: UTF8.self) }
@@ -77,8 +85,9 @@ struct XMPEditor {
     guard let local = parts.last, parts[0] != "xmlns" else { return false }
     if Self.structural.contains(local) { return true }
     if parts.count == 2, Self.structuralPrefixes.contains(parts[0]) { return true }
-    if !edit.keepsLocation && local.hasPrefix("GPS") { return true }
-    if !edit.keepsSerialNumbers && Self.serialNumbers.contains(local) { return true }
+    let name = local.lowercased()
+    if !edit.keepsLocation && Self.isPosition(name, prefix: parts[0]) { return true }
+    if !edit.keepsSerialNumbers && Self.isIdentifier(name) { return true }
     guard parts[0] == "dc" else { return false }
     let texts = edit.texts
     return (local == "title" && texts.title != nil) || (local == "rights" && texts.copyright != nil)
