@@ -86,6 +86,26 @@ struct WorkingSetTests {
     }
   }
 
+  @Test("fits lossless WebP, of which libwebp decodes nothing before it has an eighth")
+  func losslessWebP() throws {
+    let (width, height) = (64, 8192)
+    let pixels = Array("P6 \(width) \(height) 255\n".utf8) + noiseSamples(width * height * 3)
+    let webp = try process(
+      pixels, ProcessingConfiguration(preferredFormat: .webp, webp: WebPOptions(isLossless: true))
+    ).bytes
+    for configuration in Self.configurations { try Self.check("noise.webp", webp, configuration) }
+  }
+
+  @Test("fits PNG results whose compressor holds back a block", arguments: [false, true], [1, 2])
+  func heldBlocks(isWebP: Bool, level: Int) throws {
+    let (width, height) = (1194, 500)
+    let pixels = Array("P6 \(width) \(height) 255\n".utf8) + noiseSamples(width * height * 3)
+    let bytes =
+      isWebP ? try process(pixels, ProcessingConfiguration(preferredFormat: .webp)).bytes : pixels
+    let png = PNGOptions(compressionLevel: level)
+    try Self.check("noise", bytes, ProcessingConfiguration(preferredFormat: .png, png: png))
+  }
+
   /// Returns the working set of an image that is scaled to a small JPEG.
   private static func workingSet(_ bytes: [UInt8], limits: ImageLimits = ImageLimits()) throws -> Int {
     var reader = ImageReader(limits: limits)

@@ -10,6 +10,7 @@
 
 enum {
   CHUNK_BYTES = 64 << 10, ///< Maximum size of an IDAT chunk.
+  BLOCK_BYTES = 64 << 10, ///< Of what a compressor holds back until it writes a block: 65,536 literals of ISA-L.
 };
 
 /// Size in bytes of the zeros before a row, which represent the pixel to its left: that of the largest pixel.
@@ -203,9 +204,12 @@ uint64_t ccodecs_png_encoder_max_bytes(const ccodecs_encode_options *options) {
   return ccodecs_encoder_max_stored_bytes(options, is_indexed ? 1 : ccodecs_encoder_pixel_bytes(options));
 }
 
-/// Returns an upper bound of the bytes for output of 16 rows that do not compress, whose block grows by half.
-static uint64_t max_waiting_bytes(uint64_t row) {
-  const uint64_t bytes = 16 * row;
+/// Returns an upper bound of the bytes for output of 16 rows, and of a block of the compressor, that do not compress.
+/// The memory for them grows by half.
+static uint64_t max_waiting_bytes(const ccodecs_encode_options *options, uint64_t row) {
+  const uint64_t whole = ccodecs_png_encoder_max_bytes(options);
+  const uint64_t most = 16 * row + BLOCK_BYTES;
+  const uint64_t bytes = most < whole ? most : whole;
   return bytes <= CHUNK_BYTES ? 0 : bytes * 5 / 2;
 }
 
@@ -213,7 +217,7 @@ uint64_t ccodecs_png_encoder_estimate(const ccodecs_encode_options *options) {
   const uint64_t row = (uint64_t)options->width * ccodecs_encoder_pixel_bytes(options) + 16;
   const uint64_t compressor = ccodecs_png_compressor_estimate(options->png.compression_level);
   return sizeof(png_encoder) + compressor + ccodecs_png_metadata_estimate(&options->metadata) +
-         (2 + PNG_FILTER_COUNT) * row + 4 * CHUNK_BYTES + max_waiting_bytes(row) +
+         (2 + PNG_FILTER_COUNT) * row + 4 * CHUNK_BYTES + max_waiting_bytes(options, row) +
          (options->has_frames ? ccodecs_png_animation_estimate(options) : ccodecs_png_buffered_estimate(options));
 }
 

@@ -240,10 +240,12 @@ static ccodecs_status estimate(
   const uint64_t slice = d->is_lossless ? lossless_slice_bytes : least_slice_bytes;
   const uint64_t slice_rows = d->file_bytes == 0 ? 0 : slice * 2 * 16 * macroblock_rows / d->file_bytes;
   const uint64_t height = base->header.height;
-  const uint64_t waiting = slice_rows < height ? slice_rows : height;
+  uint64_t waiting = slice_rows <= 16 ? 0 : slice_rows < height ? slice_rows : height;
+  // libwebp decodes nothing of a lossless image before it has an eighth of the bytes, which often are more of the rows.
+  const uint64_t first_rows = d->is_lossless ? height / 8 * 3 / 2 : 0;
+  waiting = waiting < first_rows ? first_rows : waiting;
   const uint64_t more = waiting > window_row_count ? (waiting - window_row_count) * d->row_bytes : 0;
-  *byte_count =
-      library_charge(d) + canvas + (slice_rows > 16 ? more : 0) + (d->is_lossless ? 2 * slice_bytes(d) + 128 : 0);
+  *byte_count = library_charge(d) + canvas + more + (d->is_lossless ? 2 * slice_bytes(d) + 128 : 0);
   return CCODECS_OK;
 }
 
