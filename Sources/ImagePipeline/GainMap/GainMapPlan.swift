@@ -31,9 +31,17 @@ struct GainMapPlan: Sendable, Hashable {
 }
 
 extension ImageReader {
-  /// The share of the decoding of an image that its map may need, which has at most as many pixels but may have more
-  /// chroma, and what it may need in any case.
+  /// The share of the memory for an image that its map may need, which has at most as many pixels but may have more
+  /// chroma, and what it may need in any case: that of a progressive one of this size with all of its chroma.
   private static let mapShare = (numerator: UInt64(3), denominator: UInt64(2), byteCount: UInt64(512 * 1024))
+  private static let maxProgressiveByteCount = UInt64(8 << 20)
+
+  /// The bytes that the map of an image may need whose working set is `byteCount`.
+  private func mapWorkingSet(_ byteCount: UInt64) -> UInt64 {
+    let pixelCount = header.map { UInt64($0.width) * UInt64($0.height) } ?? 0
+    let progressive = min(pixelCount * 6, Self.maxProgressiveByteCount)
+    return max(byteCount * Self.mapShare.numerator / Self.mapShare.denominator, progressive) + Self.mapShare.byteCount
+  }
 
   /// Returns the number of bytes up to the end of the image if a gain map may follow; `nil` if that is not known.
   /// - `bytes`: the bytes of the file behind those that were consumed.
@@ -75,7 +83,7 @@ extension ImageReader {
     guard mapByteCount > 0 else { return }
     let spooledByteCount =
       imageByteCount + mapByteCount + headByteCount + UInt64(source.byteCount + GainMapMetadata.maxByteCount)
-    var map = decodingByteCount * Self.mapShare.numerator / Self.mapShare.denominator + Self.mapShare.byteCount
+    var map = mapWorkingSet(max(decodingByteCount, image.workingSetByteCount))
     if case .stored(let stored) = source { map = max(map, stored.decodingByteCount) }
     let needed = image.workingSetByteCount + spooledByteCount
     let wanted = max(image.workingSetByteCount, map) + spooledByteCount
