@@ -262,6 +262,7 @@ struct Worker: Service {
     limits.logger = logger
     limits.callLog = callLog
     limits.imagePaths = ImageWorkerService.imagePaths
+    limits.streamingPaths = ImageWorkerService.streamingPaths.union(ReflectionService.paths)
     limits.maxOtherMessageByteCount = RequestLimit.maxOtherByteCount
     limits.messages = environment.memory
     limits.calls = CallAdmission(ImageWorkerService(environment: environment))

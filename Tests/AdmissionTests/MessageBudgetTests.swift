@@ -35,6 +35,17 @@ struct MessageBudgetTests {
     if case .waiting = admission { true } else { false }
   }
 
+  @Test("leaves a quarter of the room for calls to connections and their first calls")
+  func occupation() {
+    var claims: [Claim] = []
+    for (isFirst, byteCount) in [(false, 48 << 20), (true, 64 << 20)] {
+      while let claim = budget.occupy(64 << 10, isFirst: isFirst) { claims.append(claim) }
+      #expect(budget.occupied == byteCount)
+    }
+    claims = []
+    #expect(budget.occupied == 0)
+  }
+
   @Test("charges a message from its beginning, and refuses one that can never fit")
   func charge() {
     #expect(receive(64) == .granted && budget.received == 64 << 20)

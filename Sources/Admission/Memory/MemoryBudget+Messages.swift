@@ -41,10 +41,14 @@ extension MemoryBudget {
   }
 
   /// Charges the memory of a connection or a call.
+  ///
+  /// Further calls of a connection leave a quarter of the room to first ones and to connections, so that a few clients with
+  /// many calls keep nobody else from calling.
+  /// - `isFirst`: whether it is a connection, or its only call.
   /// - Returns: `nil` if they take a quarter of the limit already.
-  package func occupy(_ byteCount: Int) -> Claim? {
+  package func occupy(_ byteCount: Int, isFirst: Bool) -> Claim? {
     let hasRoom = state.withLock { state in
-      guard state.occupied + byteCount <= limit / 4 else { return false }
+      guard state.occupied + byteCount <= (isFirst ? limit / 4 : limit / 16 * 3) else { return false }
       state.occupied += byteCount
       return true
     }

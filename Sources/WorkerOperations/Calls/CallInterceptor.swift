@@ -32,7 +32,13 @@ package struct CallInterceptor: ServerInterceptor {
       if case .failure(let error) = response.accepted { response.accepted = .failure(Self.attributed(error)) }
       return response.telling(end)
     } catch {
-      let error: any Error = if let error = error as? RPCError { Self.attributed(error) } else { error }
+      let error: any Error =
+        switch error {
+        case let error as RPCError: Self.attributed(error)
+        // A drain that has timed out cancels calls whose messages have not arrived.
+        case is CancellationError: RPCError(code: .unavailable, message: "the worker is shutting down; retry on another one")
+        default: error
+        }
       end.fail(error)
       throw error
     }

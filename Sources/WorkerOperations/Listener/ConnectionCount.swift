@@ -42,6 +42,9 @@ package final class ConnectionCount: Sendable {
     return isOpen ? Claim { [self] in close(peer) } : nil
   }
 
+  /// Counts a connection that was refused for another reason.
+  func noteRefused() { state.withLock { $0.refusedCount += 1 } }
+
   private func close(_ peer: String) {
     state.withLock { state in
       state.openCount -= 1

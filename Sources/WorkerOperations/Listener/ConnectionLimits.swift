@@ -33,6 +33,10 @@ package struct ConnectionLimits: Sendable {
   package var maxMessageByteCount = 64 << 20
   /// The paths of the methods whose messages contain images, as in `/package.Service/Method`; `nil` for all.
   package var imagePaths: Set<String>?
+  /// The paths of the methods with any number of messages; `nil` for all.
+  ///
+  /// A call of another method is complete when its stream ends behind its only message.
+  package var streamingPaths: Set<String>?
   /// Maximum size in bytes of one message of any other method: it is read on an event loop.
   package var maxOtherMessageByteCount = 256 << 10
   /// Maximum total size in bytes of the compressed messages of all open calls, after decompression.
@@ -69,6 +73,9 @@ package struct ConnectionLimits: Sendable {
     self.logger = logger
     callLog = CallLog(metrics: NOOPMetricsHandler.instance, logger: logger)
   }
+
+  /// Whether a method has any number of messages.
+  func isStreaming(path: String) -> Bool { path.utf8.count > 256 || streamingPaths?.contains(path) ?? true }
 
   /// Returns the limit on each message of a method.
   func messageLimit(path: String) -> MessageLimit {

@@ -50,7 +50,8 @@ final class ConnectionTimer: ChannelInboundHandler {
     let host = context.remoteAddress?.ipAddress ?? ""
     guard let place = limits.connections.open(host) else { return connection.cut("too_many_connections") }
     claims.append(place)
-    guard let memory = limits.messages.occupy(Self.occupiedByteCount) else {
+    guard let memory = limits.messages.occupy(Self.occupiedByteCount, isFirst: true) else {
+      limits.connections.noteRefused()
       return connection.cut("no_memory_for_connections")
     }
     claims.append(memory)

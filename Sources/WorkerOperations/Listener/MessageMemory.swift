@@ -15,7 +15,7 @@ package protocol MessageMemory: Sendable {
   /// Charges bytes that a client may send before its next message is charged; returns `nil` if there is no room.
   func openWindow(_ byteCount: Int) -> Claim?
   /// Charges the memory of a connection or a call; returns `nil` if there are too many of them.
-  func occupy(_ byteCount: Int) -> Claim?
+  func occupy(_ byteCount: Int, isFirst: Bool) -> Claim?
   /// Charges decompressed bytes of a message; returns `false` if there is no room for them.
   func holdNow(_ byteCount: Int) -> Bool
   /// Returns bytes that `holdNow` charged.
@@ -35,5 +35,5 @@ struct UnlimitedMemory: MessageMemory {
   func abandonMessage(_ id: UInt64) -> Bool { true }
   func releaseMessage(_ byteCount: Int, of connection: UInt64, isContinuation: Bool) {}
   func openWindow(_ byteCount: Int) -> Claim? { Claim {} }
-  func occupy(_ byteCount: Int) -> Claim? { Claim {} }
+  func occupy(_ byteCount: Int, isFirst: Bool) -> Claim? { Claim {} }
 }

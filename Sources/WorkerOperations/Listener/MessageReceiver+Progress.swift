@@ -26,11 +26,15 @@ extension MessageReceiver {
     progress.isSilent = isSilent
   }
 
-  /// Whether the client has sent a part of a message, or has yet to send the only one, and may send the rest.
+  /// Whether the client has sent a part of a message, or has yet to send the only one or the end behind it, and may send
+  /// the rest.
   private var isUploading: Bool {
     guard clientEnd != .read, waitingID == nil, ready.isEmpty else { return false }
-    return expectation.isDue || !isBetweenMessages
+    return expectation.isDue || !isBetweenMessages || isEndDue
   }
+
+  /// Whether nothing but the end of the client's stream may follow, or its only message.
+  private var isEndDue: Bool { !isStreaming && clientEnd == .none }
 
   private func checkLag(_ elapsed: Duration) {
     let limits = connection.limits.time
@@ -43,7 +47,10 @@ extension MessageReceiver {
     refuse(
       RequestRefusal(
         code: .deadlineExceeded,
-        message: "a message was sent at less than \(max(1, rate)) bytes per second for longer than "
-          + "\(limit.components.seconds) seconds, the limit upload_timeout_seconds; send it again"))
+        message: isBetweenMessages && isEndDue
+          ? "the client did not end its stream for longer than \(limit.components.seconds) seconds, the limit "
+            + "upload_timeout_seconds; end it behind the only message of this method"
+          : "a message was sent at less than \(max(1, rate)) bytes per second for longer than "
+            + "\(limit.components.seconds) seconds, the limit upload_timeout_seconds; send it again"))
   }
 }

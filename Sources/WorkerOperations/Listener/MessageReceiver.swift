@@ -52,6 +52,8 @@ final class MessageReceiver: ChannelDuplexHandler {
 
   /// The limit on each message, once the method is known.
   private var limit = MessageLimit(byteCount: 0, readByteCount: 0)
+  /// Whether the client may send any number of messages.
+  private(set) var isStreaming = true
   private var framing = MessageFraming(isCompressed: false)
   private var inflater: MessageInflater?
   /// Whether work goes on in a later turn of the event loop, so that other calls have theirs.
@@ -86,6 +88,7 @@ final class MessageReceiver: ChannelDuplexHandler {
   /// Begins to receive messages of a method with the call's compression.
   func begin(path: String, _ compression: MessageInflater.Format?) throws(RequestRefusal) {
     limit = connection.limits.messageLimit(path: path)
+    isStreaming = connection.limits.isStreaming(path: path)
     guard let compression else { return }
     inflater = try MessageInflater(compression, limit: limit, allowance: connection.inflation)
     framing = MessageFraming(isCompressed: true)

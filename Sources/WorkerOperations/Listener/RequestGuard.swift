@@ -113,9 +113,12 @@ final class RequestGuard: ChannelDuplexHandler, NIOScheduledCallbackHandler {
       guard case .running(let response) = phase else { return context.write(data, promise: promise) }
       phase = .running(payload.endStream ? .ended : .begun)
       if payload.endStream { report?.note(trailers: payload.headers) }
-      guard response == .none else { return context.write(data, promise: promise) }
-      payload.headers.add(name: "grpc-accept-encoding", value: RequestHeaders.encodings)
+      if response == .none { payload.headers.add(name: "grpc-accept-encoding", value: RequestHeaders.encodings) }
       context.write(wrapOutboundOut(.headers(payload)), promise: promise)
+      // The stream of a client that does not end its own would stay open.
+      if payload.endStream, messages.clientEnd == .none {
+        context.write(wrapOutboundOut(.rstStream(.noError)), promise: nil)
+      }
     case .data(let payload):
       progress.noteWritten(payload.data.readableBytes)
       context.write(data, promise: promise)
@@ -141,7 +144,8 @@ final class RequestGuard: ChannelDuplexHandler, NIOScheduledCallbackHandler {
       guard connection.allowances.earlyResets.remains(now: .now()) else {
         throw .overloaded("too many calls of the connection were cancelled as soon as they began")
       }
-      occupation = connection.limits.messages.occupy(Self.occupiedByteCount)
+      occupation = connection.limits.messages.occupy(
+        Self.occupiedByteCount, isFirst: connection.requests.count == 1)
       guard occupation != nil else { throw .overloaded("too many calls are open") }
       let request = try RequestHeaders(
         payload.headers, now: .now(), maxByteCount: connection.limits.maxMetadataByteCount)

@@ -19,6 +19,9 @@ package struct ReflectionService: Grpc_Reflection_V1_ServerReflection.SimpleServ
       method: "ServerReflectionInfo", type: .bidirectionalStreaming),
   ]
 
+  /// The paths of the method, as in `/package.Service/Method`.
+  package static let paths = Set(methods.map { "/\($0.fullyQualifiedMethod)" })
+
   private let index: DescriptorIndex
 
   /// Creates the service.

@@ -109,6 +109,9 @@ extension ImageWorkerService {
       Imageworker_V1_ImageWorkerService.Method.InspectImage.descriptor,
     ]))
 
+  /// The paths of the methods with any number of messages.
+  package static let streamingPaths = paths([Imageworker_V1_ImageWorkerService.Method.BatchProcess.descriptor])
+
   private static func paths(_ methods: [MethodDescriptor]) -> Set<String> {
     Set(methods.map { "/\($0.fullyQualifiedMethod)" })
   }

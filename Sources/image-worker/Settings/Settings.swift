@@ -136,9 +136,9 @@ struct Settings {
       "Limit the concurrent calls of a connection; its client delays further ones.")
     maxConnections =
       try source.optionalInteger(
-        "maxConnections", in: 1...1_000_000, default: "one per 256 KiB of memory, at most 4096", unit: "connections",
+        "maxConnections", in: 1...1_000_000, default: "one per 512 KiB of memory, at most 4096", unit: "connections",
         "Limit the open connections; further ones are closed at once.")
-      ?? max(64, min(4096, memoryLimit >> 18))
+      ?? max(64, min(4096, memoryLimit >> 19))
     maxConnectionsPerPeer =
       try source.optionalInteger(
         "maxConnectionsPerPeer", in: 1...1_000_000, default: "half of all", unit: "connections",

@@ -77,7 +77,7 @@ final class MessageAccount: MessageMemory {
 
   func openWindow(_ byteCount: Int) -> Claim? { nil }
 
-  func occupy(_ byteCount: Int) -> Claim? {
+  func occupy(_ byteCount: Int, isFirst: Bool) -> Claim? {
     guard occupies else { return nil }
     state.withLock { $0.occupiedByteCount += byteCount }
     return Claim { [self] in state.withLock { $0.occupiedByteCount -= byteCount } }

@@ -109,6 +109,40 @@ struct RequestGuardTests {
     }
   }
 
+  @Test(
+    "a call whose client does not end its stream ends, unless its method has any number of messages",
+    arguments: [nil, []] as [Set<String>?], [true, false])
+  func missingEnd(streamingPaths: Set<String>?, hasMessage: Bool) async throws {
+    var limits = MessageAccount(.granted).limits
+    limits.time.checkInterval = .milliseconds(100)
+    limits.time.upload = .milliseconds(500)
+    limits.streamingPaths = streamingPaths
+    try await serveHealth(limits) { server in
+      let connection = try RawConnection(port: server.port)
+      let stream = try connection.open(message: hasMessage ? RawConnection.emptyMessage : nil, ends: false)
+      if streamingPaths == nil {
+        usleep(1_500_000)
+        try connection.settle()
+        #expect(connection.answers[stream]?.status == nil)
+      } else {
+        let answer = try connection.answer(stream)
+        #expect(answer.status == 4 && answer.headers["grpc-message"]?.contains("did not end its stream") == true)
+      }
+    }
+  }
+
+  @Test("the stream of a call that was answered is reset if its client does not end it")
+  func openEnd() async throws {
+    try await serveHealth(ConnectionLimits()) { server in
+      let connection = try RawConnection(port: server.port)
+      let unknown = RawConnection.okRequest.map { ($0.0, $0.0 == ":path" ? "/grpc.health.v1.Health/None" : $0.1) }
+      let stream = try connection.open(unknown, ends: false)
+      try connection.wait { connection.answers[stream]?.reset != nil }
+      #expect(connection.answers[stream]?.status == 12 && connection.answers[stream]?.reset == 0)
+      #expect(try connection.answer(try connection.open()).status == 0)
+    }
+  }
+
   @Test("a message that stops, or is slower than its size allows, ends its call", arguments: [1000, 1])
   func slowMessage(minBytesPerSecond: Int) async throws {
     var limits = MessageAccount(.granted).limits
