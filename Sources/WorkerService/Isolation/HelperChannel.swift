@@ -44,11 +44,11 @@ final class HelperChannel: WorkChannel {
   var maxByteCount: Int { HelperLayout.inputByteCount }
   var kept: KeptResults? { session.kept }
 
-  func prepare() async throws(PipelineError) {
+  func prepare(isUpload: Bool) async throws(PipelineError) {
     guard session.process == nil, !isBegun else { return }
     let asked = ContinuousClock.now
     defer { waited(.helper, asked.duration(to: .now)) }
-    try await session.begin()
+    try await session.begin(isUpload: isUpload)
   }
 
   func prepareNow() throws(PipelineError) {

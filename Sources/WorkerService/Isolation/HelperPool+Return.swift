@@ -18,11 +18,15 @@ extension HelperPool {
   /// Takes back a helper.
   /// - `isUsable`: whether it can work on another image of its caller; otherwise it ends.
   func giveBack(_ lease: Lease, isUsable: Bool) {
+    if lease.isForUpload { state.withLock { $0.uploadCount -= 1 } }
     guard isUsable, lease.imageCount < Self.maxImageCount, lease.process.isCurrent else { return replace(lease) }
     let outcome: Return = state.withLock { state in
-      if let first = state.waiting.first {
+      if let index = state.waiting.firstIndex(where: { mayLend(isUpload: $0.isUpload, state) }) {
+        let first = state.waiting[index]
         guard lease.caller == nil || lease.caller == first.caller else { return .replaced }
-        return .lent(to: state.waiting.removeFirst().waiter)
+        state.waiting.remove(at: index)
+        state.uploadCount += first.isUpload ? 1 : 0
+        return .lent(to: first.waiter)
       }
       state.idle.append(lease)
       guard state.idle.count > warmCount else { return .kept }

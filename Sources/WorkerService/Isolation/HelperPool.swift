@@ -10,11 +10,13 @@ package import WorkerIsolation
 /// therefore gets a helper that has worked on its own images, or a new one.
 ///
 /// As many as there are image threads stay ready. Images that wait for their bytes keep their helpers, so there may be
-/// more for a time, up to a limit at which further images wait in order of arrival.
+/// more for a time, up to a limit at which further images wait in order of arrival. Uploads, which may take as long as
+/// their clients like, leave a quarter of that limit to images that arrive in one message.
 package final class HelperPool: Sendable {
   /// An image that waits; its wait ends without a helper if it is cancelled, or if none could be started.
   struct Entry {
     let caller: String
+    let isUpload: Bool
     let waiter = Waiter<Lease?>()
   }
 
@@ -23,6 +25,8 @@ package final class HelperPool: Sendable {
     var idle: [Lease] = []
     /// The number of helpers, including those that work on images.
     var count = 0
+    /// The number of helpers that work on uploads.
+    var uploadCount = 0
     var waiting: [Entry] = []
     var processIDs: Set<Int32> = []
     var startedCount: UInt64 = 0
@@ -49,11 +53,13 @@ package final class HelperPool: Sendable {
     let kept = KeptResults()
     /// The caller whose images it works on; `nil` for a new helper.
     private(set) var caller: String?
+    /// Whether it is lent to an image that arrives in several messages.
+    private(set) var isForUpload = false
     var imageCount = 0
 
-    fileprivate func lent(to caller: String) -> Lease {
+    fileprivate func lent(to caller: String, isUpload: Bool) -> Lease {
       var lease = self
-      lease.caller = caller
+      (lease.caller, lease.isForUpload) = (caller, isUpload)
       return lease
     }
   }
@@ -80,6 +86,8 @@ package final class HelperPool: Sendable {
   let warmCount: Int
   /// The maximum number of helpers.
   package let maxCount: Int
+  /// The maximum number of helpers that work on uploads.
+  let maxUploadCount: Int
   private let maxWaitingCount: Int
   /// How long images wait for helpers that do nothing.
   let patience: HelperPatience
@@ -109,6 +117,7 @@ package final class HelperPool: Sendable {
     self.zygote = zygote
     warmCount = threadCount
     self.maxCount = max(maxCount, 2 * threadCount)
+    maxUploadCount = self.maxCount - self.maxCount / 4
     self.maxWaitingCount = maxWaitingCount
     self.patience = patience
     self.crashes = crashes
@@ -145,18 +154,21 @@ package final class HelperPool: Sendable {
   /// Returns a helper, and waits for one if there are too many.
   ///
   /// - `caller`: the caller or connection that the image belongs to.
+  /// - `isUpload`: whether the image arrives in several messages.
   /// - Throws: `overloaded` if too many images wait or no helper can be started; `cancelled`.
-  func borrow(for caller: String, _ cancellation: Cancellation) async throws(PipelineError) -> Lease {
-    if let lease = try borrowIfAvailable(for: caller) { return lease }
+  func borrow(
+    for caller: String, isUpload: Bool, _ cancellation: Cancellation
+  ) async throws(PipelineError) -> Lease {
+    if let lease = try borrowIfAvailable(for: caller, isUpload: isUpload) { return lease }
     try cancellation.check()
-    let entry = Entry(caller: caller)
+    let entry = Entry(caller: caller, isUpload: isUpload)
     let isWaiting = try state.withLock { state throws(PipelineError) in
       guard state.waiting.count < maxWaitingCount else {
         throw PipelineError(
           .overloaded, "\(maxWaitingCount) images are already waiting for a process; try again later")
       }
       // One may have been given back since the first attempt.
-      guard state.count >= maxCount, state.idle.isEmpty else { return false }
+      guard state.count >= maxCount && state.idle.isEmpty || !mayLend(isUpload: isUpload, state) else { return false }
       state.waiting.append(entry)
       return true
     }
@@ -164,23 +176,28 @@ package final class HelperPool: Sendable {
       let lease = await entry.waiter.outcome(or: nil, when: cancellation) { [self] in
         state.withLock { $0.waiting.removeFirst { $0.waiter === entry.waiter } } != nil
       }
-      if let lease { return lease.lent(to: caller) }
+      if let lease { return lease.lent(to: caller, isUpload: isUpload) }
       try cancellation.check()
     }
     // A helper was given back or has ended in the meantime, so that there is one, or room for a new one.
-    return try borrowNow(for: caller)
+    return try borrowNow(for: caller, isUpload: isUpload)
   }
+
+  /// Whether an image may get a helper if there is one.
+  func mayLend(isUpload: Bool, _ state: State) -> Bool { !isUpload || state.uploadCount < maxUploadCount }
 
   /// Returns a helper without waiting.
   /// - Throws: `overloaded` if there is none.
-  func borrowNow(for caller: String) throws(PipelineError) -> Lease {
-    if let lease = try borrowIfAvailable(for: caller) { return lease }
+  func borrowNow(for caller: String, isUpload: Bool = false) throws(PipelineError) -> Lease {
+    if let lease = try borrowIfAvailable(for: caller, isUpload: isUpload) { return lease }
     throw PipelineError(.overloaded, "every process that works on images is busy; try again later")
   }
 
-  private func borrowIfAvailable(for caller: String) throws(PipelineError) -> Lease? {
+  private func borrowIfAvailable(for caller: String, isUpload: Bool) throws(PipelineError) -> Lease? {
     var unusable: [Lease] = []  // ended without the lock
     let source: Source = state.withLock { state in
+      guard mayLend(isUpload: isUpload, state) else { return .none }
+      state.uploadCount += isUpload ? 1 : 0
       while let lease = state.takeIdle(for: caller) {
         if lease.process.isReady, lease.process.isCurrent { return .idle(lease) }
         // It was killed while it was idle, which costs no image, or has sent what nobody asked for.
@@ -191,7 +208,10 @@ package final class HelperPool: Sendable {
         state.count += 1
         return .new(replacing: nil)
       }
-      guard !state.idle.isEmpty else { return .none }
+      guard !state.idle.isEmpty else {
+        state.uploadCount -= isUpload ? 1 : 0
+        return .none
+      }
       let other = state.idle.removeFirst()
       state.processIDs.remove(other.process.processID)
       return .new(replacing: other)
@@ -201,11 +221,14 @@ package final class HelperPool: Sendable {
       lease.process.retire()
     }
     switch source {
-    case .idle(let lease): return lease.lent(to: caller)
+    case .idle(let lease): return lease.lent(to: caller, isUpload: isUpload)
     case .none: return nil
     case .new(let other):
       other?.process.retire()
-      return try start().lent(to: caller)
+      do throws(PipelineError) { return try start().lent(to: caller, isUpload: isUpload) } catch {
+        state.withLock { $0.uploadCount -= isUpload ? 1 : 0 }
+        throw error
+      }
     }
   }
 

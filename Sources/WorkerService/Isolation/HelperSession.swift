@@ -40,7 +40,9 @@ final class HelperSession {
 
   /// Waits for a helper.
   /// - Throws: `overloaded`, `cancelled`.
-  func begin() async throws(PipelineError) { begin(try await pool.borrow(for: caller, cancellation)) }
+  func begin(isUpload: Bool) async throws(PipelineError) {
+    begin(try await pool.borrow(for: caller, isUpload: isUpload, cancellation))
+  }
 
   /// Takes a helper if one is available.
   /// - Throws: `overloaded`.

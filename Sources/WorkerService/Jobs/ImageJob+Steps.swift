@@ -54,7 +54,7 @@ extension ImageJob {
 
   /// Reads input until the header is complete and the results are planned.
   func readHeader() async throws -> PlannedImage {
-    try await work.channel.prepare()
+    try await work.channel.prepare(isUpload: input.source.whole == nil)
     while true {
       try readHeaderWindow()
       if let plan = work.plan { return plan }

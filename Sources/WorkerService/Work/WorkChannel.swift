@@ -8,8 +8,9 @@ protocol WorkChannel: AnyObject {
   var maxByteCount: Int { get }
 
   /// Waits until requests can be sent.
+  /// - Parameter isUpload: Whether the image arrives in several messages.
   /// - Throws: `overloaded`, `cancelled`.
-  func prepare() async throws(PipelineError)
+  func prepare(isUpload: Bool) async throws(PipelineError)
 
   /// Makes the channel ready without waiting.
   /// - Throws: `overloaded` if that is not possible.
@@ -34,7 +35,7 @@ extension ImageServer: WorkChannel {
   var maxByteCount: Int { Self.windowByteCount }
   var kept: KeptResults? { nil }
 
-  func prepare() {}
+  func prepare(isUpload: Bool) {}
   func prepareNow() {}
   func takeCPUTime() -> Duration { .zero }
 }

@@ -62,7 +62,7 @@ struct HelperChannelTests {
       let work = try await Isolated.work(in: pool)
       #expect(throws: PipelineError.self) { try work.readHeader(bytes.span.bytes, isLast: true, Isolated.planning) }
       #expect(pool.idleCount == pool.count && pool.lostCount == UInt64(lostCount))
-      try await work.channel.prepare()
+      try await work.channel.prepare(isUpload: false)
       try work.channel.prepareNow()
       #expect(pool.idleCount == pool.count)
     }

@@ -276,9 +276,9 @@ struct HelperProcessTests {
     var leases: [HelperPool.Lease] = []
     for _ in 0..<pool.maxCount { leases.append(try pool.borrowNow(for: "")) }
     #expect(throws: PipelineError.self) { try pool.borrowNow(for: "") }
-    let waiting = Task { try await pool.borrow(for: "", Cancellation()) }
+    let waiting = Task { try await pool.borrow(for: "", isUpload: false, Cancellation()) }
     let cancellation = Cancellation()
-    let cancelled = Task { try await pool.borrow(for: "", cancellation) }
+    let cancelled = Task { try await pool.borrow(for: "", isUpload: false, cancellation) }
     try await Task.sleep(for: .milliseconds(50))
     cancellation.cancel()
     await #expect(throws: PipelineError.cancelled) { try await cancelled.value }

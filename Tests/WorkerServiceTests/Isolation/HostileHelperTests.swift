@@ -8,6 +8,7 @@ import Logging
 import ResultCache
 import SwiftProtobuf
 import TestSupport
+import Synchronization
 import Testing
 import Tracing
 import WorkThreads
@@ -192,12 +193,30 @@ struct HostileHelperTests {
   func waitingCaller() async throws {
     let pool = Isolated.faultyPool(threadCount: 1, maxCount: 2)
     let leases = [try pool.borrowNow(for: "a"), try pool.borrowNow(for: "a")]
-    let waiting = Task { try await pool.borrow(for: "b", Cancellation()) }
+    let waiting = Task { try await pool.borrow(for: "b", isUpload: false, Cancellation()) }
     try await Task.sleep(for: .milliseconds(50))
     pool.giveBack(leases[0], isUsable: true)
     let lent = try await waiting.value.process
     #expect(leases.allSatisfy { $0.process !== lent })
     #expect(pool.count == 2)
+  }
+
+  @Test("uploads leave a quarter of the helpers to images in one message")
+  func uploads() async throws {
+    let pool = Isolated.faultyPool(threadCount: 1, maxCount: 4)
+    func borrow(isUpload: Bool) async throws -> HelperPool.Lease {
+      try await pool.borrow(for: "a", isUpload: isUpload, Cancellation())
+    }
+    var uploads: [HelperPool.Lease] = []
+    for _ in 0..<3 { uploads.append(try await borrow(isUpload: true)) }
+    let waiting = Task { try await borrow(isUpload: true) }
+    try await waitUntil("the upload waits") { pool.state.withLock { $0.waiting.count } == 1 }
+    for _ in 0..<2 { pool.giveBack(try await borrow(isUpload: false), isUsable: true) }
+    #expect(pool.state.withLock { $0.waiting.count } == 1)
+    pool.giveBack(uploads.removeLast(), isUsable: true)
+    uploads.append(try await waiting.value)
+    for lease in uploads { pool.giveBack(lease, isUsable: true) }
+    #expect(pool.state.withLock { $0.uploadCount } == 0)
   }
 
   @Test("results of a helper that is lost leave the cache, in memory and on the disk")
