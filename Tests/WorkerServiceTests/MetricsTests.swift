@@ -1,4 +1,5 @@
 import CoreMetrics
+import ImageCodecs
 import Logging
 import ResultCache
 import Synchronization
@@ -78,7 +79,8 @@ struct MetricsTests {
   @Test("count the wait for an identical request")
   func resultWaits() async throws {
     let registry = MetricRegistry()
-    let photo = Fixture.bytes("photo.png")
+    // It takes longer than the calls need to arrive.
+    let photo = try encodedImage(noiseSamples(1024 * 1024 * 3), width: 1024, height: 1024, pixelFormat: .rgb8)
     let cache = try ResultCache(limits: CacheLimits(), logger: Logger(label: "test"))
     try await withWorker(cache: cache, metrics: registry) { client, _ in
       try await withThrowingTaskGroup { group in
