@@ -12,6 +12,13 @@ enum Program {
   /// Runs the command on other threads, because helpers are forked from a process that has none.
   static func main() {
     openStandardDescriptors()
+    #if os(Linux)
+      // Where Swift finds the arguments.
+      guard access("/proc/self/cmdline", R_OK) == 0 else {
+        FileSystem.printError("Error: /proc is not mounted; mount it, as the program reads its arguments there")
+        end(ExitStatus.failure.rawValue)
+      }
+    #endif
     let arguments = CommandLine.arguments.dropFirst()
     Allocator.limitRetention(coreCount: SystemInfo.coreCount)
     if arguments.first == CodecHelper.command {
