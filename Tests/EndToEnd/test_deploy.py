@@ -115,6 +115,23 @@ def test_manifests_are_valid_and_strict(render, values):
     assert all(os.path.dirname(file) in mounts for file in files)
 
 
+def test_empty_lists_of_the_network_policy_admit_nobody(render):
+    def policy(**lists):
+        return of_kind(yaml.safe_load_all(render({"networkPolicy": lists})), "NetworkPolicy")["spec"]
+
+    nobody = policy(clients=[], monitoring=[], collector=[])
+    assert "ingress" not in nobody and [list(rule) for rule in nobody["egress"]] == [["ports"]]
+    assert [rule["ports"] for rule in policy(monitoring=[])["ingress"]] == [[{"port": "grpc"}]]
+
+
+def test_settings_are_rendered_as_they_were_written(render):
+    values = {"settings": {"MAX_PIXELS": 640000000, "DRAIN_TIMEOUT_SECONDS": None}}
+    pod = of_kind(yaml.safe_load_all(render(values)), "Deployment")["spec"]["template"]["spec"]
+    environment = {each["name"]: each["value"] for each in pod["containers"][0]["env"]}
+    assert environment["IMAGE_WORKER_MAX_PIXELS"] == "640000000" and "IMAGE_WORKER_DRAIN_TIMEOUT_SECONDS" not in environment
+    assert pod["terminationGracePeriodSeconds"] >= pod["containers"][0]["lifecycle"]["preStop"]["sleep"]["seconds"] + 30 + 5
+
+
 def test_secrets_are_mounted_for_the_worker_alone(render):
     deployment = of_kind(yaml.safe_load_all(render(VALUES[3])), "Deployment")
     secrets = {each["name"]: each["secret"] for each in deployment["spec"]["template"]["spec"]["volumes"] if "secret" in each}
