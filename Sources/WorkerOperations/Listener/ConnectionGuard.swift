@@ -200,15 +200,19 @@ extension ConnectionGuard {
   /// A client on a Unix socket has the address of the socket that it connected to.
   var peerName: String {
     if let knownPeerName { return knownPeerName }
-    let (remote, local) = (context?.remoteAddress, context?.localAddress)
-    let name =
-      switch remote {
-      case .v4(let address): "ipv4:\(address.host):\(remote?.port ?? 0)"
-      case .v6(let address): "ipv6:[\(address.host)]:\(remote?.port ?? 0)"
-      case .unixDomainSocket, nil: "unix:\([remote, local].compactMap { $0?.pathname }.first { !$0.isEmpty } ?? "")"
-      }
+    let remote = context?.remoteAddress
+    let name = Self.peerName(remote: remote, local: context?.localAddress)
     if remote != nil { knownPeerName = name }
     return name
+  }
+
+  /// Returns the name of the client of a connection between these addresses.
+  static func peerName(remote: SocketAddress?, local: SocketAddress?) -> String {
+    switch remote {
+    case .v4(let address): "ipv4:\(address.host):\(remote?.port ?? 0)"
+    case .v6(let address): "ipv6:[\(address.host)]:\(remote?.port ?? 0)"
+    case .unixDomainSocket, nil: "unix:\([remote, local].compactMap { $0?.pathname }.first { !$0.isEmpty } ?? "")"
+    }
   }
 
   /// Removes a call.

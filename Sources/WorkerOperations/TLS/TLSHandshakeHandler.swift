@@ -78,7 +78,8 @@ final class TLSHandshakeHandler: ChannelInboundHandler, RemovableChannelHandler 
     // Load balancers open and close connections to see whether the port answers.
     let level: Logger.Level = outcome == .closed ? .debug : .info
     var metadata: Logger.Metadata = [
-      "outcome": "\(outcome.rawValue)", "peer": "\(context.remoteAddress.map { "\($0)" } ?? "")",
+      "outcome": "\(outcome.rawValue)",
+      "peer": "\(ConnectionGuard.peerName(remote: context.remoteAddress, local: context.localAddress))",
     ]
     if let error { metadata["error"] = "\(error)" }
     logger.log(level: level, "TLS handshake failed", metadata: metadata)
