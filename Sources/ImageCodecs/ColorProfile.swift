@@ -23,6 +23,9 @@ package enum ColorTarget: Sendable, Hashable {
 
 /// Operations on ICC profiles.
 package enum ColorProfile {
+  /// Returns the level as which the profiles of PQ and HLG show light that is `level` of the reference white, 203 cd/m².
+  package static func hdrLevel(_ level: UInt8) -> UInt8 { ccodecs_profile_hdr_level(level) }
+
   /// Converts an sRGB color to the colors of an RGB profile.
   /// - Parameters:
   ///   - color: Red, green and blue.

@@ -138,6 +138,22 @@ struct ColorCodesTests {
     Container.png(png, adding: [("cICP", [space.primaries, space.transfer, 0, 1])])
   }
 
+  @Test("of PQ are kept, and a background has the light of its color", arguments: [32, 128, 192, 255])
+  func background(level: UInt8) throws {
+    let space = try #require(Self.spaces.first { $0.transfer == 16 })
+    var configuration = ProcessingConfiguration(
+      maxWidth: 60, maxHeight: 60, preferredFormat: .png, background: Color(red: level, green: level, blue: level),
+      colorSpace: .keep, png: PNGOptions(bitDepth: 16))
+    configuration.pad = true
+    let pixels = try Pixels.decode(try process(Self.tagged(Self.chart(bitDepth: 16), space), configuration).bytes)
+    let signal = Double(level) / 255
+    let light = signal <= 0.04045 ? signal / 12.92 : pow((signal + 0.055) / 1.055, 2.4)
+    for channel in 0..<3 {
+      let luminance = Self.pqLuminance(Double(pixels.sample(x: 2, y: 2, channel: channel)) / 65535)
+      #expect(abs(luminance / 203 - light) <= 0.03 * light, "\(luminance)")
+    }
+  }
+
   @Test("of PNG are converted by their definitions", arguments: spaces, [8, 16])
   func png(space: Space, bitDepth: UInt8) throws {
     try Self.expect(Self.tagged(Self.chart(bitDepth: bitDepth), space), in: space, "PNG")

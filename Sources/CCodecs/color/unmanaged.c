@@ -100,6 +100,10 @@ bool ccodecs_profile_from_codes(
   return true;
 }
 
+uint8_t ccodecs_profile_hdr_level(uint8_t level) {
+  return level;
+}
+
 size_t ccodecs_conversion_estimate(const uint8_t *profile, size_t profile_count) {
   (void)profile;
   (void)profile_count;

@@ -554,6 +554,10 @@ ccodecs_status ccodecs_decoder_create_conversion(
     ccodecs_decoder *decoder, ccodecs_pixels source, ccodecs_color_target target, bool keeps_depth,
     ccodecs_conversion **conversion);
 
+/// Returns the sRGB level as which the profiles of PQ and HLG show light that is `level` of the reference white, 203
+/// cd/m2: 229 for 255.
+uint8_t ccodecs_profile_hdr_level(uint8_t level);
+
 /// Converts one sRGB color to the colors of a profile for RGB. Returns false, and leaves `color` as it is, if the
 /// profile does not define this direction, or if the budget is exhausted. Frees all memory before it returns.
 bool ccodecs_profile_convert_color(const uint8_t *icc, size_t icc_count, uint8_t color[3], ccodecs_budget *budget);

@@ -124,8 +124,7 @@ struct ImageAttachments {
 
   /// Returns an sRGB color as samples of PQ or HLG, whose white is the reference white of 203 cd/m².
   func brightened(_ color: Color) -> Color {
-    // The profile shows it as 229 of 255: see `ccodecs_profile_from_codes`.
-    let channels = [color.red, color.green, color.blue].map { UInt8((Int($0) * 229 + 127) / 255) }
+    let channels = [color.red, color.green, color.blue].map(ColorProfile.hdrLevel)
     let converted = ColorProfile.convert(channels, to: profile, budget: budget)
     return Color(red: converted[0], green: converted[1], blue: converted[2])
   }
