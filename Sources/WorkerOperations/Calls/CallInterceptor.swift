@@ -36,7 +36,8 @@ package struct CallInterceptor: ServerInterceptor {
         switch error {
         case let error as RPCError: Self.attributed(error)
         // A drain that has timed out cancels calls whose messages have not arrived.
-        case is CancellationError: RPCError(code: .unavailable, message: "the worker is shutting down; retry on another one")
+        case is CancellationError:
+          RPCError(code: .unavailable, message: "the worker is shutting down; retry on another one")
         default: error
         }
       end.fail(error)
