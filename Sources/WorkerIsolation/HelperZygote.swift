@@ -89,15 +89,17 @@ package final class HelperZygote: Sendable {
     guard csandbox_channel_create(HelperLayout.current.byteCount, &channel) else {
       throw .notStarted("no memory or descriptors: error \(errno)")
     }
+    var isStarted = false
+    defer { if !isStarted { csandbox_channel_destroy(&channel) } }
     state.nextID &+= 1
     let id = state.nextID
-    guard csandbox_zygote_fork(&zygote, id, &channel), let event = Self.started(id, number, &state) else {
-      csandbox_channel_destroy(&channel)
+    guard csandbox_zygote_fork(&zygote, id, &channel), let event = try Self.started(id, number, &state) else {
       // One that is only stopped obeys when it is continued.
       _ = csandbox_zygote_discard(&zygote, id)
       replace(number, &state)
       return nil
     }
+    isStarted = true
     state.generations[number]?.helpers.insert(id)
     return HelperProcess(
       channel, id: id, generation: number, processID: event.pid, initialByteCount: event.data_bytes, zygote: self)
@@ -115,8 +117,11 @@ package final class HelperZygote: Sendable {
     return zygote
   }
 
-  /// Waits until a helper has started; returns `nil` if the zygote has ended or cannot fork.
-  private static func started(_ id: UInt32, _ number: Int, _ state: inout State) -> csandbox_event? {
+  /// Waits until a helper has started; returns `nil` if the zygote has ended.
+  /// - Throws: `notStarted` if the system refuses another process, which is no fault of the zygote and its helpers.
+  private static func started(
+    _ id: UInt32, _ number: Int, _ state: inout State
+  ) throws(HelperLoss) -> csandbox_event? {
     guard var zygote = state.generations[number]?.zygote else { return nil }
     var event = csandbox_event()
     var waited: Int32 = 0
@@ -130,6 +135,7 @@ package final class HelperZygote: Sendable {
       guard received == 1 else { return nil }
       switch csandbox_event_kind(event.kind) {
       case CSANDBOX_STARTED where event.id == id: return event
+      case CSANDBOX_NOT_STARTED where event.id == id: throw .notStarted("the system has no room for another process")
       case CSANDBOX_ENDED: state.generations[number]?.statuses[event.id] = event.status
       default: return nil
       }

@@ -9,6 +9,7 @@ from pathlib import Path
 import grpc
 import pytest
 from conftest import Client, Worker, fixture_bytes, metric, wait_until
+from grpc_health.v1 import health_pb2, health_pb2_grpc
 from raw import WINDOW_UPDATE, Raw, bmp, message, process_request, varint
 
 LIMIT_MIB = 64
@@ -177,6 +178,19 @@ def test_results_that_are_not_read_end_their_calls():
     assert worker.stop() == 0
 
 
+def refusals(worker: Worker, calls: int) -> int:
+    """Makes calls on new connections, and returns how many fail with UNAVAILABLE within a second."""
+    count = 0
+    for _ in range(calls):
+        options = [("grpc.use_local_subchannel_pool", 1)]
+        with grpc.insecure_channel(worker.address, options=options) as channel:
+            try:
+                health_pb2_grpc.HealthStub(channel).Check(health_pb2.HealthCheckRequest(), timeout=1)
+            except grpc.RpcError as error:
+                count += error.code() == grpc.StatusCode.UNAVAILABLE
+    return count
+
+
 def test_silent_and_surplus_connections_are_closed():
     worker = Worker(
         "--max-connections", "5", "--max-connections-per-peer", "5", "--handshake-timeout-seconds", "5",
@@ -188,6 +202,8 @@ def test_silent_and_surplus_connections_are_closed():
         surplus = await Raw(worker).open()
         assert await until(lambda: surplus.closed)
         assert await until(lambda: metric(worker, "imageworker_connections_refused_total") == 1)
+        # Clients on gRPC's C library that had received settings let up to a third of these calls wait.
+        assert await asyncio.to_thread(refusals, worker, 40) == 40
         for raw in raws:
             await asyncio.wait_for(raw.reader.read() if raw.task is None else raw.task, 60)
 

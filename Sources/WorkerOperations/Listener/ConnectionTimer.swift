@@ -29,8 +29,8 @@ final class ConnectionTimer: ChannelInboundHandler {
   }
 
   func channelActive(context: ChannelHandlerContext) {
-    context.fireChannelActive()
-    open(context)
+    // The HTTP/2 handler sends its settings when it hears of the connection, which a refused client must not receive.
+    if open(context) { context.fireChannelActive() }
   }
 
   func channelRead(context: ChannelHandlerContext, data: NIOAny) {
@@ -45,14 +45,18 @@ final class ConnectionTimer: ChannelInboundHandler {
 
   func handlerRemoved(context: ChannelHandlerContext) { close() }
 
-  /// Counts the connection, and closes it if there are too many; otherwise watches it until it is closed.
-  private func open(_ context: ChannelHandlerContext) {
+  /// Counts the connection and watches it until it is closed; refuses it and returns `false` if there are too many.
+  private func open(_ context: ChannelHandlerContext) -> Bool {
     let host = context.remoteAddress?.ipAddress ?? ""
-    guard let place = limits.connections.open(host) else { return connection.cut("too_many_connections") }
+    guard let place = limits.connections.open(host) else {
+      connection.refuse("too_many_connections")
+      return false
+    }
     claims.append(place)
     guard let memory = limits.messages.occupy(Self.occupiedByteCount, isFirst: true) else {
       limits.connections.noteRefused()
-      return connection.cut("no_memory_for_connections")
+      connection.refuse("no_memory_for_connections")
+      return false
     }
     claims.append(memory)
     let loopBound = NIOLoopBound((self, context), eventLoop: context.eventLoop)
@@ -61,6 +65,7 @@ final class ConnectionTimer: ChannelInboundHandler {
       let (timer, context) = loopBound.value
       timer.check(isWritable: context.channel.isWritable)
     }
+    return true
   }
 
   /// Ends what `open` began.
