@@ -227,7 +227,9 @@ static bool fork_helper(zygote *z, uint32_t id, int memory, const sigset_t *mask
     child = z->children[i].pid <= 0 ? &z->children[i] : NULL;
   }
   const bool is_complete = child != NULL && z->socket >= 0 && z->files >= 0 && memory >= 0;
+  errno = 0;
   const pid_t pid = is_complete ? fork() : -1;
+  const int error = errno;
   if (pid == 0) {
     if (!become_helper(z, memory, mask, helper)) {
       _exit(1);
@@ -245,7 +247,11 @@ static bool fork_helper(zygote *z, uint32_t id, int memory, const sigset_t *mask
   }
   z->socket = z->files = -1;
   // Only now: the channel of a helper that has started is closed as soon as it ends.
-  report(pid > 0 ? CSANDBOX_STARTED : CSANDBOX_NOT_STARTED, forked, 0, z->data_bytes);
+  if (pid > 0) {
+    report(CSANDBOX_STARTED, forked, 0, z->data_bytes);
+  } else {
+    report(CSANDBOX_NOT_STARTED, forked, error, z->data_bytes);
+  }
   return false;
 }
 

@@ -117,8 +117,10 @@ package final class HelperZygote: Sendable {
     return zygote
   }
 
-  /// Waits until a helper has started; returns `nil` if the zygote has ended.
-  /// - Throws: `notStarted` if the system refuses another process, which is no fault of the zygote and its helpers.
+  /// Waits until a helper has started; returns `nil` if the zygote has ended, or can fork no more.
+  ///
+  /// In a namespace whose first process was killed every fork fails, with `ENOMEM`.
+  /// - Throws: `notStarted` at a limit of processes, which is no fault of the zygote and its helpers.
   private static func started(
     _ id: UInt32, _ number: Int, _ state: inout State
   ) throws(HelperLoss) -> csandbox_event? {
@@ -135,7 +137,8 @@ package final class HelperZygote: Sendable {
       guard received == 1 else { return nil }
       switch csandbox_event_kind(event.kind) {
       case CSANDBOX_STARTED where event.id == id: return event
-      case CSANDBOX_NOT_STARTED where event.id == id: throw .notStarted("the system has no room for another process")
+      case CSANDBOX_NOT_STARTED where event.id == id && event.status == EAGAIN:
+        throw .notStarted("the system has no room for another process")
       case CSANDBOX_ENDED: state.generations[number]?.statuses[event.id] = event.status
       default: return nil
       }

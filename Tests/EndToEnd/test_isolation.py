@@ -6,6 +6,7 @@ import os
 import platform
 import re
 import signal
+import subprocess
 import sys
 import time
 from pathlib import Path
@@ -119,6 +120,32 @@ def test_a_stopped_zygote_is_replaced_before_an_image_needs_it(large_photo):
     assert upload.finish()[-1].WhichOneof("part") == "report"
     wait_until_gone([zygote])
     assert metric(worker, "imageworker_helpers_lost_total") == 0 and worker.stop() == 0
+
+
+def test_at_the_limit_of_processes_images_in_progress_go_on(large_photo):
+    # The limit does not apply to root.
+    prefix = ("setpriv", "--reuid", "64124", "--regid", "64124", "--clear-groups")
+    if os.geteuid() != 0 or subprocess.run([*prefix, "test", "-x", os.environ["IMAGE_WORKER"]]).returncode != 0:
+        pytest.skip("nobody else can start the worker")
+    worker = Worker("--isolation", "process", "--cache-memory-mib", "0", "--threads", "2", prefix=prefix)
+    expected = favicon(worker)
+    upload = Upload(worker, large_photo)
+    zygote = descendants(worker.process.pid)[0]
+    limit = [*prefix, "prlimit", f"--pid={zygote}"]
+    before = subprocess.check_output([*limit, "--nproc", "--output=SOFT", "--noheadings", "--raw"], text=True).strip()
+    subprocess.run([*limit, "--nproc=1:"], check=True)
+    idle = [pid for pid in helpers(worker) if pid != upload.helper]
+    for pid in idle:
+        os.kill(pid, signal.SIGKILL)
+    wait_until_gone(idle)
+
+    with pytest.raises(grpc.RpcError, match="no room for another process") as refused:
+        favicon(worker)
+    assert refused.value.code() == grpc.StatusCode.RESOURCE_EXHAUSTED
+    assert upload.finish()[-1].WhichOneof("part") == "report"
+    subprocess.run([*limit, f"--nproc={before}:"], check=True)
+    assert favicon(worker) == expected
+    assert worker.stop() == 0
 
 
 def test_cancellation_ends_the_work_within_a_strip(isolated, large_photo):
