@@ -72,9 +72,9 @@ class Bystander(threading.Thread):
 
     def stop(self) -> None:
         self.stopping.set()
-        self.join(timeout=120)
+        self.join(timeout=60)
         if self.is_alive():
-            self.lost.append("a call has not ended after 120 s")
+            self.lost.append(f"{self.way}: a call has not ended after 60 s")
         self.client.channel.close()
 
     def attempt(self, numbers: list[int]) -> list[tuple[int, str]]:

@@ -13,6 +13,7 @@ import dataclasses
 import json
 import logging
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -27,6 +28,8 @@ from faults import FAULTS  # noqa: E402
 # Of one fault, in addition to the trouble: start, calm run, rest, recovery.
 OTHER_SECONDS = REST_SECONDS + 6
 LEAST_SECONDS = 1
+# More than all waits for calls that do not end, so that their fault reports them itself.
+END_SECONDS = 300
 COLUMNS = ["fault", "tries", "other images", "tried again", "lost", "wrong", f"peak MiB, of {LIMIT_MIB + PROCESS_MIB}",
            "MiB before", "MiB after", "health p50 ms", "p99 ms", "descriptors", "processes"]
 
@@ -42,12 +45,16 @@ def line(row: Row) -> str:
 
 def in_process(name: str, seconds: float) -> Row:
     """Runs one fault in a process of its own."""
-    done = subprocess.run(
-        [sys.executable, __file__, os.environ["IMAGE_WORKER"], "--fault", name, "--seconds", str(seconds)],
-        stdout=subprocess.PIPE, text=True, timeout=seconds + 300)
-    if done.returncode != 0:
+    command = [sys.executable, __file__, os.environ["IMAGE_WORKER"], "--fault", name, "--seconds", str(seconds)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, start_new_session=True) as process:
+        try:
+            output, _ = process.communicate(timeout=seconds + END_SECONDS)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            return Row(name, failures=[f"its program has not ended after {seconds + END_SECONDS:.0f} s"])
+    if process.returncode != 0:
         return Row(name, failures=["its program failed"])
-    row = Row(**json.loads(done.stdout.splitlines()[-1]))
+    row = Row(**json.loads(output.splitlines()[-1]))
     row.results = {int(case): result for case, result in row.results.items()}
     return row
 
