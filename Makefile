@@ -26,9 +26,10 @@ run: build
 build: setup
 	$(SWIFT_BUILD)
 
-# The worker and the tests at once, which is faster than one after the other.
+# The tests need nearly every module of the worker. `--build-tests` would also compile protoc, which a dependency has in source.
 build-all: setup
-	deploy/swift.sh build -c $(CONFIGURATION) --build-tests
+	$(SWIFT_BUILD:image-worker=image-workerPackageTests)
+	$(SWIFT_BUILD)
 
 ## Pass every test: the decoders' against libjpeg-turbo and a minute of fuzzing, those of the package, packages that use its
 ## library, a minute of trouble, and those of a foreign client against the worker.
