@@ -67,6 +67,43 @@ def test_a_wrong_type_is_named_with_its_item(source: Any, text: str) -> None:
             list(client.tensors([source, b"image"], width=1, height=1, errors="raise"))
 
 
+class Reading:
+    """A file whose reads return what a function makes of their bytes."""
+
+    def __init__(self, convert: Callable[[bytes], object]) -> None:
+        self._file, self._convert = io.BytesIO(b"image"), convert
+
+    def read(self, size: int = -1) -> Any:
+        return self._convert(self._file.read(size))
+
+
+@pytest.mark.parametrize("convert", [bytearray, memoryview])
+def test_a_file_may_return_what_is_like_bytes(convert: Callable[[bytes], object]) -> None:
+    with FakeWorker() as worker, Client(worker.address) as client:
+        assert client.process(Reading(convert)).data == b"egami"
+        [result] = client.batch([(0, Reading(convert))])
+        assert result.unwrap().data == b"egami"
+
+
+@pytest.mark.parametrize("create, name", [
+    (lambda: io.StringIO("image"), "the read of an image returns bytes, not str"), (lambda: open(__file__), "returns bytes, not str"),
+    (lambda: Reading(lambda _: None), "not NoneType"), (lambda: Reading(len), "not int"),
+    (lambda: ["image"], "the parts of an image are bytes, not str")], ids=["StringIO", "text", "None", "int", "parts"])
+def test_what_reads_no_bytes_fails_alone(create: Callable[[], Any], name: str) -> None:
+    with FakeWorker() as worker, Client(worker.address) as client:
+        with pytest.raises(TypeError, match=name):
+            client.process(create())
+        with pytest.raises(TypeError, match=name):
+            client.inspect(create())
+        items = [(number, create() if number == 20 else b"image") for number in range(40)]
+        errors = {result.key: result.error for result in client.batch(items)}
+        assert len(errors) == 40 and [key for key, error in errors.items() if error] == [20]
+        with pytest.raises(TypeError, match=f"^item 20: .*{name}"):
+            raise errors[20] or AssertionError
+        batches = list(client.tensors([image for _, image in [*items[:20], (20, create()), *items[21:]]], width=1, height=1))
+        assert sum(map(len, batches)) == 40 and isinstance(batches[0].errors[20], TypeError)
+
+
 def test_an_array_may_change_when_it_has_been_taken() -> None:
     pixels = numpy.zeros((4, 4), "uint8")
 

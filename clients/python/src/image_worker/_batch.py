@@ -179,8 +179,7 @@ class Batch(Generic[Key]):
                     shared_memory=item.memory)
                 upload = await Upload.create(item.image)
             except (TypeError, ValueError, OverflowError) as error:
-                kind = next(kind for kind in (TypeError, ValueError, OverflowError) if isinstance(error, kind))
-                self._deliver(BatchResult(item.key, None, kind(f"item {repr(item.key)[:200]}: {error}"), 0))
+                self._deliver(BatchResult(item.key, None, _named(item.key, error), 0))
             except Exception as error:  # of an image that Pillow cannot read
                 self._deliver(BatchResult(item.key, None, error, 0))
             else:
@@ -269,6 +268,14 @@ class Batch(Generic[Key]):
             self._results.put_nowait(None)
         if self._waiting or self.is_done:  # else the lanes have nothing to do
             self.changed.notify()
+
+
+def _named(key: object, error: Exception) -> Exception:
+    """Returns an error of the same kind that names the item."""
+    kind = next(kind for kind in (TypeError, ValueError, OverflowError) if isinstance(error, kind))
+    named = kind(f"item {repr(key)[:200]}: {error}")
+    named.__cause__ = error
+    return named
 
 
 class _Lane:
@@ -410,7 +417,8 @@ class _Lane:
                 await reader.close()
         except SourceError as error:
             if self._in_flight.pop(id, None):
-                self._batch.finish(entry, error.error)
+                is_type = isinstance(error.error, TypeError)
+                self._batch.finish(entry, _named(entry.key, error.error) if is_type else error.error)
         if is_started:
             await call.write(wire.BatchProcessRequest(item_id=id, end=wire.BatchItemEnd()))
 

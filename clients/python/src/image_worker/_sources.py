@@ -241,8 +241,9 @@ class _File(Reader):
 
     def _read_here(self, limit: int) -> bytes:
         try:
-            data: bytes = self._file.read(limit)
-            return data
+            data = self._file.read(limit)
+            _check_bytes(data, "the read of an image returns")
+            return bytes(data)
         finally:
             if self._is_abandoned:
                 self.drop()
@@ -277,12 +278,16 @@ class _Parts(Reader):
                 part = await anext(self._parts)
             except StopAsyncIteration:
                 return b""
-            if not isinstance(part, (bytes, bytearray, memoryview)):
-                raise TypeError(f"the parts of an image are bytes, not {type(part).__name__}")
+            _check_bytes(part, "the parts of an image are")
             self._rest = memoryview(part).cast("B")
         data = bytes(self._rest[:limit])
         self._rest = self._rest[limit:]
         return data
+
+
+def _check_bytes(data: object, subject: str) -> None:
+    if not isinstance(data, (bytes, bytearray, memoryview)):
+        raise TypeError(f"{subject} bytes, not {type(data).__name__}")
 
 
 def _has_pixels(source: object) -> bool:
