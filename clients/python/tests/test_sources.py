@@ -39,6 +39,15 @@ def test_everything_like_bytes_is_a_file(source: Any) -> None:
         assert received == b"image"
 
 
+def test_texts_of_numpy_are_paths_and_its_bytes_are_files(tmp_path: Path) -> None:
+    (tmp_path / "image").write_bytes(b"image")
+    paths, files = numpy.array([str(tmp_path / "image")]), numpy.array([b"image"])
+    with FakeWorker() as worker, Client(worker.address) as client:
+        for source in (paths[0], files[0]):
+            assert client.process(source).data == b"egami"
+        assert [result.unwrap().data for result in client.batch(enumerate([*paths, *files]))] == [b"egami"] * 2
+
+
 @pytest.mark.parametrize("pixels, expected", [
     (PIXELS[..., 0], b"P5\n3 2\n255\n" + PIXELS[..., 0].tobytes()), (PIXELS[..., :1], b"P5\n3 2\n255\n" + PIXELS[..., 0].tobytes()),
     (PIXELS[..., :3], b"P6\n3 2\n255\n" + PIXELS[..., :3].tobytes()),

@@ -156,8 +156,9 @@ def _is_openable(source: object) -> bool:
 
 
 def _is_buffer(source: object) -> bool:
-    if hasattr(source, "read"):
-        return False  # a mapped file, which has a position
+    # A mapped file has a position, and the buffer of a text of NumPy has its characters.
+    if hasattr(source, "read") or isinstance(source, str):
+        return False
     try:
         memoryview(source)  # type: ignore[arg-type]
     except TypeError:
@@ -291,8 +292,8 @@ def _check_bytes(data: object, subject: str) -> None:
 
 
 def _has_pixels(source: object) -> bool:
-    # Asked of the class, as a PIL image copies its pixels for this property.
-    return hasattr(type(source), "__array_interface__")
+    # Asked of the class, as a PIL image copies its pixels for this property. Texts and bytes of NumPy are paths and files.
+    return hasattr(type(source), "__array_interface__") and not isinstance(source, (str, bytes))
 
 
 def encoded(pixels: Any) -> bytes:
