@@ -118,6 +118,14 @@ def test_fields_have_the_names_and_values_of_the_contract() -> None:
                 client.process(b"image", **values)  # type: ignore[arg-type]
 
 
+def test_a_rendition_has_a_preset_or_none() -> None:
+    with FakeWorker() as worker, Client(worker.address) as client:
+        with pytest.raises(ImageWorkerError):  # this worker has no renditions
+            client.renditions(b"image", {"a": {"preset": "upload"}, "b": {"preset": None, "max_width": 7}, "c": {}})
+        request = worker.requests[0]
+        assert [each.preset for each in request.renditions] == ["upload", "", ""] and request.renditions[1].configuration.max_width == 7
+
+
 @pytest.mark.parametrize("code, reason, kind", [
     ("INVALID_ARGUMENT", "INVALID_FIELD", InvalidRequestError), ("INVALID_ARGUMENT", "CORRUPT_IMAGE", ImageError),
     ("UNIMPLEMENTED", "UNKNOWN_FORMAT", ImageError), ("FAILED_PRECONDITION", "LIMIT_EXCEEDED", LimitExceededError),

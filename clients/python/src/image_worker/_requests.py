@@ -30,7 +30,7 @@ def renditions(named: Mapping[str, Mapping[str, object]]) -> list[wire.Rendition
         raise ValueError("renditions is empty")
     return [
         wire.Rendition(
-            rendition_id=name, preset=str(fields.get("preset", "")),
+            rendition_id=name, preset=str(fields.get("preset") or ""),
             configuration=configuration({key: value for key, value in fields.items() if key != "preset"}))
         for name, fields in named.items()]
 
