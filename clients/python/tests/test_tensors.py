@@ -92,6 +92,22 @@ def test_fields_of_the_caller_replace_others() -> None:
         assert list(worker.requests[0].start.configuration.tensor.mean) == [1, 2, 3]
 
 
+@pytest.mark.parametrize("shares", [False, pytest.param(True, marks=pytest.mark.skipif(
+    sys.platform != "linux", reason="the worker writes shared memory on Linux alone"))])
+def test_images_of_overlays_come_with_the_request(shares: bool) -> None:
+    options: Any = {
+        "width": 4, "height": 2, "dtype": "uint8", "auxiliary_images": {"logo": b"logo"}, "overlays": [{"image": "logo"}],
+        "shared_memory": shares}
+    with TensorWorker() as worker, Client(worker.address) as client:
+        with pytest.raises(ValueError, match="the result is jpeg|of the shape"):  # this worker has no tensors of one image
+            client.tensor(b"1", **options)
+        [_] = client.tensors([b"1"], **options)
+        one, several = worker.requests[0], worker.requests[-1].start
+        for request in (one, several):
+            assert [(each.name, each.image) for each in request.auxiliary_images] == [("logo", b"logo")]
+            assert request.configuration.overlays[0].image == "logo" and request.HasField("shared_memory") == shares
+
+
 def test_wrong_parameters_are_named() -> None:
     with FakeWorker() as worker, Client(worker.address) as client:
         for parameters, text in [

@@ -113,9 +113,10 @@ class AsyncClient:
     async def tensor(self, image: Source, **options: Unpack[TensorOptions]) -> NDArray[Any]:
         """Processes one image to an array for a model, as `Client.tensor` describes."""
         preset, timeout, is_shared = options.pop("preset", ""), options.pop("timeout", 60), options.pop("shared_memory", False)
+        auxiliary_images = options.pop("auxiliary_images", {})
         fields = tensor_fields(**options)
         if not is_shared:
-            return array_of(await self._result(image, preset, timeout, fields))
+            return array_of(await self._result(image, preset, timeout, fields, auxiliary_images))
         # Of each attempt, as the worker of a former one may still write.
         attempts: list[SharedRows] = []
 
@@ -126,7 +127,7 @@ class AsyncClient:
         shape_of(options, fields)  # which raises what is wrong with the options
         is_written = False
         try:
-            result = await self._result(image, preset, timeout, fields, memory=place)
+            result = await self._result(image, preset, timeout, fields, auxiliary_images, place)
             attempts[-1].fill(0, result)
             is_written = True
         finally:
@@ -144,12 +145,14 @@ class AsyncClient:
         size, errors, prefetch = options.pop("batch_size", 32), options.pop("errors", "mask"), options.pop("prefetch", 0)
         preset, timeout, is_shared = options.pop("preset", ""), options.pop("timeout", 300), options.pop("shared_memory", False)
         streams, window = options.pop("streams", None), options.pop("window", 8)
+        auxiliary_images = options.pop("auxiliary_images", {})
         fields = tensor_fields(**options)
         ahead = max(1, window) * (streams or len(self._workers.all))
         segments = self._segments if is_shared else None
         stack = Stack(size, ahead, shape_of(options, fields), options.get("dtype", "float32"), errors, segments)
         results = self.batch(
-            stack.numbered(images), preset=preset, timeout=timeout, streams=streams, window=window, **fields)
+            stack.numbered(images), preset=preset, timeout=timeout, streams=streams, window=window,
+            auxiliary_images=auxiliary_images, **fields)
         async with (
             aclosing(results), aclosing(stack), aclosing(stack.batches(results)) as stacked, aclosing(prefetched(stacked, prefetch)) as batches,
         ):

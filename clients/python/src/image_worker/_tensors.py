@@ -14,6 +14,7 @@ from ._batch import BatchResult, Item
 from ._generated import image_worker_pb2 as wire
 from ._generated.fields import Fields
 from ._iteration import iterate
+from ._requests import Overlay
 from ._shared_memory import Segment, Segments
 from ._sources import Source
 
@@ -54,6 +55,7 @@ class _ArrayOptions(Fields, total=False):
     channels: Channels
     preset: str
     timeout: float | None
+    auxiliary_images: Mapping[str, Overlay]
     shared_memory: bool
 
 
