@@ -13,6 +13,7 @@ import pytest
 from fake import FakeWorker
 from image_worker import Client, InvalidRequestError, Result
 from image_worker._generated import image_worker_pb2 as wire
+from image_worker._requests import configuration
 
 
 class TensorWorker(FakeWorker):
@@ -90,6 +91,19 @@ def test_fields_of_the_caller_replace_others() -> None:
     with TensorWorker() as worker, Client(worker.address) as client:
         [_] = client.tensors([b"1"], width=4, height=2, tensor={"mean": [1.0, 2.0, 3.0]}, dtype="uint8")
         assert list(worker.requests[0].start.configuration.tensor.mean) == [1, 2, 3]
+
+
+@pytest.mark.parametrize("options, shape", [
+    ({}, (3, 2, 4)), ({"layout": "HWC"}, (2, 4, 3)), ({"channels": "GRAY"}, (1, 2, 4)), ({"channels": "Bgr"}, (3, 2, 4)),
+    ({"tensor": {"layout": "HWC", "channels": "Gray"}}, (2, 4, 1)), ({"tensor": {"layout": 1, "channels": 3}}, (2, 4, 1)),
+    ({"tensor": {"layout": None, "channels": None, "element_type": None}}, (3, 2, 4)), ({"layout": "hwc", "tensor": {"layout": None}}, (2, 4, 3))])
+def test_names_of_enumerations_may_have_capitals_and_none_is_the_default(options: Any, shape: tuple[int, ...]) -> None:
+    options = {"width": 4, "height": 2, **options}
+    fields = tensors.tensor_fields(**options)
+    assert tensors.shape_of(options, fields) == shape
+    sent = configuration(fields)
+    assert sent and sent.tensor.layout == (wire.TENSOR_LAYOUT_CHW if shape[1:] == (2, 4) else wire.TENSOR_LAYOUT_HWC)
+    assert (sent.tensor.channels == wire.TENSOR_CHANNELS_GRAY) == (1 in shape) and sent.tensor.element_type == wire.TENSOR_ELEMENT_TYPE_F32
 
 
 @pytest.mark.parametrize("shares", [False, pytest.param(True, marks=pytest.mark.skipif(

@@ -14,7 +14,7 @@ from ._batch import BatchResult, Item
 from ._generated import image_worker_pb2 as wire
 from ._generated.fields import Fields
 from ._iteration import iterate
-from ._requests import Overlay
+from ._requests import Overlay, configuration
 from ._shared_memory import Segment, Segments
 from ._sources import Source
 
@@ -34,7 +34,7 @@ Mode = Literal["fill", "fit", "stretch"]
 #: A normalization of the contract, or None for its default: "unit" (0 to 1), "none" for uint8.
 Normalization = Optional[Literal["none", "unit", "half", "imagenet", "clip"]]
 #: The channels and their order.
-Channels = Literal["rgb", "bgr", "gray"]
+Channels = Literal["rgb", "bgr", "gray", "RGB", "BGR", "GRAY"]
 #: What becomes of an image that fails: "mask" leaves its array zero, "skip" leaves it out, "raise" ends everything.
 Errors = Literal["mask", "skip", "raise"]
 #: The part of an array that shows its image: x, y, width and height.
@@ -115,7 +115,7 @@ def tensor_fields(
     *, width: int | None = None, height: int | None = None, dtype: str = "float32", layout: str = "chw",
     channels: str = "rgb", normalize: str | None = None, mode: str = "fill", **fields: object,
 ) -> dict[str, Any]:
-    """Returns the fields of a configuration. Those of the caller replace others; in `tensor`, one by one."""
+    """Returns the fields of a configuration. Those of the caller that are set replace others; in `tensor`, one by one."""
     if mode not in _MODES:
         raise ValueError(f"mode is {mode!r}; it must be one of {', '.join(_MODES)}")
     _dtype(dtype)
@@ -127,7 +127,7 @@ def tensor_fields(
     own = fields.get("tensor")
     tensor = {
         "element_type": _ELEMENTS[dtype], "layout": layout.lower(), "channels": channels, "normalization": normalize,
-        **(own if isinstance(own, Mapping) else {})}
+        **({name: value for name, value in own.items() if value is not None} if isinstance(own, Mapping) else {})}
     return {"preferred_format": "raw", **size, **fields, "tensor": tensor}
 
 
@@ -359,5 +359,7 @@ def shape_of(options: TensorOptions | TensorsOptions, fields: Mapping[str, Any])
     width, height = options.get("width"), options.get("height")
     if width is None or height is None:
         raise TypeError("tensors of one shape need width and height")
-    count = 1 if fields["tensor"]["channels"] == "gray" else 3
-    return (height, width, count) if fields["tensor"]["layout"] == "hwc" else (count, height, width)
+    # Names and numbers of enumerations are read as for a request.
+    tensor = (configuration({"tensor": fields["tensor"]}) or wire.ProcessingConfiguration()).tensor
+    count = 1 if tensor.channels == wire.TENSOR_CHANNELS_GRAY else 3
+    return (count, height, width) if tensor.layout == wire.TENSOR_LAYOUT_CHW else (height, width, count)
