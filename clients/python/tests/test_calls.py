@@ -309,11 +309,13 @@ def test_a_result_is_saved_whole_or_not_at_all(tmp_path: Path) -> None:
     with FakeWorker() as worker, Client(worker.address) as client:
         result = client.process(b"image")
         result.save(tmp_path / "result")
-        assert (tmp_path / "result").read_bytes() == b"egami"
+        longest = "y" * os.pathconf(tmp_path, "PC_NAME_MAX")
+        result.save(tmp_path / longest)
+        assert (tmp_path / "result").read_bytes() == (tmp_path / longest).read_bytes() == b"egami"
         with pytest.raises(IsADirectoryError):
             (tmp_path / "folder").mkdir()
             result.save(tmp_path / "folder")
-        assert sorted(path.name for path in tmp_path.iterdir()) == ["folder", "result"]
+        assert sorted(path.name for path in tmp_path.iterdir()) == ["folder", "result", longest]
 
 
 def test_affinity_sends_an_image_to_one_worker_and_moves_only_those_of_a_lost_one() -> None:

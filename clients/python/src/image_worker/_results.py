@@ -61,7 +61,8 @@ class Result:
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes the file. Readers see all of it, or what was there before."""
         target = Path(path)
-        temporary = target.with_name(f".{target.name}.{secrets.token_hex(8)}")
+        # Without the name, which may be as long as a name can be.
+        temporary = target.with_name(f".image-worker.{secrets.token_hex(8)}")
         try:
             with open(temporary, "xb") as file:
                 file.write(self.data)
