@@ -5,6 +5,8 @@ import re
 import shutil
 import zipfile
 
+import gain_maps
+import numpy as np
 from certificates import Authority
 from conftest import FIXTURES, Worker, fixture_bytes
 from python_client import BUILD, PACKAGE, ROOT, batch, environment, python, run, tools, wheel  # noqa: F401
@@ -49,6 +51,26 @@ def test_the_examples_of_the_readme_run(python, worker, tmp_path):
     assert outputs[3] == "(3, 224, 224) float16\n(2, 3, 48, 64) (None, None) ((0, 2, 64, 43), (0, 2, 64, 43))\n"
     assert sorted(outputs[4].splitlines()) == ["240 64", "a.jpg 240", "b.jpg 240"]
     assert outputs[5] == "UNKNOWN_FORMAT\n"
+
+
+INSPECTING = """
+import sys
+from image_worker import Client
+
+with Client(sys.argv[1]) as client:
+    for fields in ({}, {"facts": True}, {"gain_map": "keep"}):
+        inspection = client.inspect(sys.argv[2], **fields)
+        print(inspection.info.width, inspection.info.gain_map.width, len(inspection.facts.thumb_hash) > 0)
+"""
+
+
+def test_large_images_are_inspected_with_their_facts_and_gain_maps(python, worker, tmp_path):
+    noise = np.random.default_rng(7).integers(0, 256, (600, 800, 3), np.uint8)
+    image = gain_maps.jpeg(noise, quality=100, subsampling=0)
+    assert len(image) > 1 << 20
+    (tmp_path / "photo.jpg").write_bytes(gain_maps.ultra_hdr(image, gain_maps.jpeg(gain_maps.gradient(400, 300))))
+    printed = run(python, "-c", INSPECTING, worker.address, tmp_path / "photo.jpg", env=environment())
+    assert printed.splitlines() == ["800 0 False", "800 400 True", "800 400 False"]
 
 
 CALLER = """

@@ -48,6 +48,8 @@ class FakeWorker:
         self._lock = threading.Lock()
         self._server = grpc.server(ThreadPoolExecutor(32))
         self._server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(SERVICE, {
+            "InspectImage": grpc.unary_unary_rpc_method_handler(
+                self._inspect, wire.InspectImageRequest.FromString, wire.InspectImageResponse.SerializeToString),
             "ProcessImage": grpc.unary_stream_rpc_method_handler(
                 self._process, wire.ProcessImageRequest.FromString, wire.ProcessImageResponse.SerializeToString),
             "BatchProcess": grpc.stream_stream_rpc_method_handler(
@@ -70,7 +72,8 @@ class FakeWorker:
             time = self.seen[image]
         return self._behavior(image, time)
 
-    def _process(self, request: wire.ProcessImageRequest, context: Any) -> Iterator[wire.ProcessImageResponse]:
+    def _answer(self, request: Any, context: Any) -> None:
+        """Ends a call with the error of its image, if there is one."""
         self._note(request, context)
         try:
             error = self._outcome(request.image)
@@ -80,6 +83,13 @@ class FakeWorker:
         if error:
             context.set_trailing_metadata([("grpc-status-details-bin", error.SerializeToString())])
             context.abort(next(code for code in grpc.StatusCode if code.value[0] == error.code), error.message)
+
+    def _inspect(self, request: wire.InspectImageRequest, context: Any) -> wire.InspectImageResponse:
+        self._answer(request, context)
+        return wire.InspectImageResponse(decoded_bytes=len(request.image))
+
+    def _process(self, request: wire.ProcessImageRequest, context: Any) -> Iterator[wire.ProcessImageResponse]:
+        self._answer(request, context)
         for part in parts(request.image):
             yield wire.ProcessImageResponse(**part)
 

@@ -118,6 +118,36 @@ def test_fields_have_the_names_and_values_of_the_contract() -> None:
                 client.process(b"image", **values)  # type: ignore[arg-type]
 
 
+MEBIBYTE = 1 << 20
+
+
+@pytest.mark.parametrize("fields, needed, sent", [
+    ({}, 1, [MEBIBYTE]), ({"facts": False, "gain_map": "drop"}, 1, [MEBIBYTE]), ({"facts": True}, 1, [3 * MEBIBYTE]),
+    ({"gain_map": "KEEP"}, 1, [3 * MEBIBYTE]), ({}, 3 * MEBIBYTE, [MEBIBYTE, 3 * MEBIBYTE]),
+    ({}, math.inf, [MEBIBYTE, 3 * MEBIBYTE]), ({"facts": True}, math.inf, [3 * MEBIBYTE])])
+def test_an_inspection_sends_what_the_worker_needs(fields: Any, needed: float, sent: list[int]) -> None:
+    truncated = status(grpc.StatusCode.INVALID_ARGUMENT, "TRUNCATED_IMAGE")
+    with FakeWorker(lambda image, time: truncated if len(image) < needed else None) as worker, Client(worker.address) as client:
+        for source in (LARGE, io.BytesIO(LARGE), (LARGE[at:at + 70_001] for at in range(0, len(LARGE), 70_001))):
+            worker.requests.clear()
+            if needed == math.inf:
+                with pytest.raises(ImageError, match="TRUNCATED_IMAGE"):
+                    client.inspect(source, **fields)
+            else:
+                assert client.inspect(source, **fields).decoded_bytes == sent[-1]
+            assert [len(request.image) for request in worker.requests] == sent
+            assert all(LARGE.startswith(request.image) for request in worker.requests)
+
+
+def test_an_inspection_sends_a_small_file_once() -> None:
+    truncated = status(grpc.StatusCode.INVALID_ARGUMENT, "TRUNCATED_IMAGE")
+    with FakeWorker(lambda image, time: truncated) as worker, Client(worker.address) as client:
+        for fields in ({}, {"facts": True}):
+            with pytest.raises(ImageError):
+                client.inspect(b"image", **fields)  # type: ignore[arg-type]
+        assert [request.image for request in worker.requests] == [b"image"] * 2
+
+
 def test_a_rendition_has_a_preset_or_none() -> None:
     with FakeWorker() as worker, Client(worker.address) as client:
         with pytest.raises(ImageWorkerError):  # this worker has no renditions

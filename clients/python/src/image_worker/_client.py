@@ -14,7 +14,7 @@ import grpc
 from ._addresses import check, is_local
 from ._batch import Batch, BatchResult, Item
 from ._deadline import Deadline, checked
-from ._errors import ImageWorkerError, from_rpc_error, from_status, lost
+from ._errors import ImageError, ImageWorkerError, from_rpc_error, from_status, lost
 from ._generated import image_worker_pb2 as wire
 from ._iteration import iterate, prefetched
 from ._options import MAX_RESULT_BYTES, TLS, RetryPolicy
@@ -31,6 +31,9 @@ if TYPE_CHECKING:
     from typing_extensions import Self, Unpack
 
     from ._generated.fields import Fields
+
+# Every worker refuses a message of this size, with its limit.
+_MESSAGE_BYTES = 1 << 30
 
 Key = TypeVar("Key")
 Value = TypeVar("Value")
@@ -163,22 +166,20 @@ class AsyncClient:
         self, image: Source, *, preset: str = "", timeout: float | None = 60,
         auxiliary_images: Mapping[str, Overlay] = {}, **fields: Unpack[Fields],
     ) -> wire.InspectImageResponse:
-        """Returns the properties of an image and of its result, from the first mebibyte of the file."""
+        """Returns the properties of an image and of its result, as `Client.inspect` describes."""
         retries = _Retries(self._workers, timeout)
         try:
             upload = await Upload.create(image, retries.deadline)
+            request = wire.InspectImageRequest(
+                preset=preset, configuration=configuration(fields),
+                auxiliary_images=await auxiliary_images_of(auxiliary_images, retries.deadline))
             reader = await upload.open(retries.deadline)
             try:
-                head = await reader.read_exactly(WHOLE_BYTES)
+                return await self._inspect(request, reader, retries)
             finally:
                 await reader.close()
         except SourceError as error:
             raise error.error from None
-        request = wire.InspectImageRequest(
-            image=head, preset=preset, configuration=configuration(fields),
-            auxiliary_images=await auxiliary_images_of(auxiliary_images, retries.deadline))
-        inspection: wire.InspectImageResponse = await self._call(lambda worker: worker.inspect, request, retries)
-        return inspection
 
     async def presets(self, *, timeout: float | None = 60) -> list[wire.Preset]:
         """Returns the presets that the worker has."""
@@ -203,6 +204,23 @@ class AsyncClient:
                 yield result
 
     # One call
+
+    async def _inspect(
+        self, request: wire.InspectImageRequest, reader: Reader, retries: _Retries,
+    ) -> wire.InspectImageResponse:
+        # Facts are those of all rows, and the gain map of a JPEG follows its image.
+        needs_all = request.configuration.facts or request.configuration.gain_map == wire.GAIN_MAP_KEEP
+        request.image = await reader.read_exactly(_MESSAGE_BYTES if needs_all else WHOLE_BYTES)
+        inspection: wire.InspectImageResponse
+        try:
+            inspection = await self._call(lambda worker: worker.inspect, request, retries)
+        except ImageError as error:
+            # An AVIF is inspected as a whole, and a preset may have facts.
+            if error.reason != "TRUNCATED_IMAGE" or not (rest := await reader.read_exactly(_MESSAGE_BYTES)):
+                raise
+            request.image += rest
+            inspection = await self._call(lambda worker: worker.inspect, request, retries)
+        return inspection
 
     async def _result(
         self, image: Source, preset: str, timeout: float | None, fields: Mapping[str, object],

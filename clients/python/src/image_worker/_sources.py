@@ -211,10 +211,12 @@ class Reader:
 
     async def read_exactly(self, limit: int) -> bytes:
         """Returns the next `limit` bytes, or fewer at the end."""
-        data = await self.read(limit)
-        while len(data) < limit and (more := await self.read(limit - len(data))):
-            data += more
-        return data
+        parts: list[bytes] = []
+        # Not more at once, as files make room for what they are asked for.
+        while limit > 0 and (part := await self.read(min(limit, WHOLE_BYTES + 1))):
+            parts.append(part)
+            limit -= len(part)
+        return b"".join(parts)
 
     async def _read(self, limit: int) -> bytes:
         raise NotImplementedError

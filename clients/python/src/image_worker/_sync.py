@@ -161,7 +161,12 @@ class Client:
         self, image: Source, *, preset: str = "", timeout: float | None = 60,
         auxiliary_images: Mapping[str, Overlay] = {}, **fields: Unpack[Fields],
     ) -> wire.InspectImageResponse:
-        """Returns the properties of an image and of its result, from the first mebibyte of the file."""
+        """Returns the properties of an image and of the result that the fields would give.
+
+        The first mebibyte of the file is sent, and the rest if the worker needs it: an AVIF is inspected as a whole. With
+        `facts=True` or `gain_map="keep"` the whole file is sent at once, up to the worker's `--max-message-mib`: without them, the
+        gain map of a JPEG is only found if it begins in the first mebibyte, as it follows the image.
+        """
         return self._loop.run(self._client.inspect(
             image, preset=preset, timeout=timeout, auxiliary_images=auxiliary_images, **fields))
 
