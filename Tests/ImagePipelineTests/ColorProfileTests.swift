@@ -59,6 +59,23 @@ struct ColorProfileTests {
     }
   }
 
+  @Test("16-bit colors are converted as exactly as 8-bit ones, also where the gamut ends", arguments: [false, true])
+  func deep(alpha: Bool) throws {
+    let levels = stride(from: UInt8(0), through: 250, by: 25).map(\.self) + [255]
+    let samples = levels.flatMap { red in
+      levels.flatMap { green in levels.flatMap { blue in [red, green, blue] + (alpha ? [UInt8(77)] : []) } }
+    }
+    func convert(_ samples: [UInt8], _ format: PixelFormat) throws -> Pixels {
+      let png = try encodedImage(samples, width: levels.count * levels.count, height: levels.count, pixelFormat: format)
+      return try Pixels.decode(
+        try process(Container.png(png, adding: [Container.profileChunk(Self.p3)]), Self.toPNG).bytes)
+    }
+    let shallow = try convert(samples, alpha ? .rgba8 : .rgb8)
+    let deep = try convert(samples.flatMap { [$0, $0] }, alpha ? .rgba16 : .rgb16)
+    #expect(shallow.format == deep.format && shallow.planes[0].count == deep.planes[0].count)
+    #expect(zip(shallow.planes[0], deep.planes[0]).allSatisfy { abs(Int($0) - Int($1)) <= 1 })
+  }
+
   @Test("a JPEG's colors are converted to sRGB, however its profile and the file are split")
   func jpeg() throws {
     let plain = try process(try Self.patchedPNG(alpha: false), ProcessingConfiguration(preferredFormat: .jpeg)).bytes

@@ -5,6 +5,7 @@
 
 #include "context.h"
 #include "profile.h"
+#include "shaper.h"
 
 #include <string.h>
 
@@ -24,10 +25,10 @@ struct ccodecs_conversion {
   color_allowance allowance;
   ccodecs_pixels source;
   ccodecs_color_target target;
-  bool is_exact;
   bool keeps_depth;
   cmsContext context;
-  cmsHTRANSFORM transform; ///< Used for rows only without levels.
+  cmsHTRANSFORM transform; ///< Used for rows only without levels; NULL with a shaper.
+  color_shaper *shaper;    ///< For 16-bit RGB, if the profile consists of curves and a matrix.
   uint8_t *levels;         ///< For a gray profile: the level of the target for each 8-bit or 16-bit level.
   uint16_t *deep_levels;   ///< The same in 16 bits, instead of `levels`, if the depth is kept.
 };
@@ -109,9 +110,9 @@ static cmsHTRANSFORM create_transform(ccodecs_conversion *c, cmsHPROFILE profile
   } else {
     input = is_16bit(c) ? TYPE_RGB_16 : TYPE_RGB_8;
   }
-  // Otherwise littlecms converts 16-bit samples by a grid, which takes a seventh of the time and is off by up to 34
-  // levels where the gamut ends, and gray by a table, which is off by up to 10 where a curve is steep.
-  const cmsUInt32Number exactly = is_gray || (c->is_exact && is_16bit(c)) ? cmsFLAGS_NOOPTIMIZE : 0;
+  // Otherwise littlecms converts through a grid of its own, and gray by a table, which is off by up to 10 levels where
+  // a curve is steep.
+  const cmsUInt32Number exactly = is_gray || c->keeps_depth ? cmsFLAGS_NOOPTIMIZE : 0;
   const cmsUInt32Number output = c->keeps_depth ? (keeps_alpha ? TYPE_RGBA_16 : TYPE_RGB_16)
                                  : keeps_alpha  ? TYPE_RGBA_8
                                                 : TYPE_RGB_8;
@@ -174,6 +175,19 @@ static cmsHPROFILE open_target(const ccodecs_conversion *c) {
   return cmsOpenProfileFromMemTHR(c->context, compact, (cmsUInt32Number)count);
 }
 
+/// Creates what converts between opened profiles. Returns false if there is none, or without memory.
+static bool open_conversion(ccodecs_conversion *c, cmsHPROFILE profile, cmsHPROFILE target, bool has_table) {
+  if (!has_table && (c->source == CCODECS_PIXELS_RGB16 || c->source == CCODECS_PIXELS_RGBA16)) {
+    c->shaper = ccodecs_shaper_create(profile, target, &c->allowance);
+    if (c->shaper != NULL || c->allowance.is_exhausted) {
+      return c->shaper != NULL;
+    }
+  }
+  c->transform = create_transform(c, profile, target);
+  const bool is_gray = cmsGetColorSpace(profile) == cmsSigGrayData;
+  return c->transform != NULL && (!is_gray || (c->keeps_depth ? fill_deep_levels(c) : fill_levels(c)));
+}
+
 static bool open_transform(ccodecs_conversion *c, ccodecs_bytes *profile) {
   c->context = ccodecs_color_context(&c->allowance);
   if (c->context == NULL) {
@@ -183,11 +197,8 @@ static bool open_transform(ccodecs_conversion *c, ccodecs_bytes *profile) {
   cmsHPROFILE opened =
       cmsOpenProfileFromMemTHR(c->context, ccodecs_bytes_start(profile), (cmsUInt32Number)profile->count);
   cmsHPROFILE target = open_target(c);
-  const bool is_gray = opened != NULL && cmsGetColorSpace(opened) == cmsSigGrayData;
-  if (opened != NULL && target != NULL) {
-    c->transform = create_transform(c, opened, target);
-  }
-  const bool is_ready = c->transform != NULL && (!is_gray || (c->keeps_depth ? fill_deep_levels(c) : fill_levels(c)));
+  const bool has_table = table_bytes(ccodecs_bytes_start(profile), profile->count) > 0;
+  const bool is_ready = opened != NULL && target != NULL && open_conversion(c, opened, target, has_table);
   cmsCloseProfile(opened);
   cmsCloseProfile(target);
   return is_ready;
@@ -203,7 +214,6 @@ ccodecs_conversion *ccodecs_conversion_create(
   memset(c, 0, sizeof *c);
   c->source = options.source;
   c->target = options.target;
-  c->is_exact = options.is_exact || options.keeps_depth;
   c->keeps_depth = options.keeps_depth;
   c->allowance =
       (color_allowance){.budget = budget, .left = allowance_bytes(ccodecs_bytes_start(profile), profile->count)};
@@ -215,10 +225,6 @@ ccodecs_conversion *ccodecs_conversion_create(
   return NULL;
 }
 
-static uint8_t narrow(uint32_t sample) {
-  return (uint8_t)((sample * 255 + 32895) >> 16);
-}
-
 static void convert_levels(const ccodecs_conversion *c, const uint8_t *source, uint8_t *destination, size_t count) {
   const bool is_gray = c->source == CCODECS_PIXELS_GRAY8 || c->source == CCODECS_PIXELS_GRAY16;
   const size_t samples = count * (is_gray ? 1 : has_alpha(c) ? 4 : 3);
@@ -226,7 +232,7 @@ static void convert_levels(const ccodecs_conversion *c, const uint8_t *source, u
   for (size_t i = 0; i < samples; i++) {
     const uint32_t sample = is_16bit(c) ? deep[i] : source[i];
     const bool is_alpha = has_alpha(c) && (i & 3) == 3;
-    destination[i] = !is_alpha ? c->levels[sample] : is_16bit(c) ? narrow(sample) : (uint8_t)sample;
+    destination[i] = !is_alpha ? c->levels[sample] : is_16bit(c) ? ccodecs_narrow(sample) : (uint8_t)sample;
   }
 }
 
@@ -246,6 +252,10 @@ void ccodecs_conversion_convert(
   } else if (conversion->deep_levels != NULL) {
     convert_deep_levels(
         conversion, (const uint16_t *)(const void *)source, (uint16_t *)(void *)destination, pixel_count);
+  } else if (conversion->shaper != NULL) {
+    ccodecs_shaper_convert(
+        conversion->shaper, (const uint16_t *)(const void *)source, destination, pixel_count, has_alpha(conversion),
+        conversion->keeps_depth);
   } else {
     cmsDoTransform(conversion->transform, source, destination, (cmsUInt32Number)pixel_count);
   }
@@ -261,6 +271,7 @@ void ccodecs_conversion_destroy(ccodecs_conversion *conversion) {
   if (conversion->context != NULL) {
     cmsDeleteContext(conversion->context);
   }
+  ccodecs_free(conversion->allowance.budget, conversion->shaper);
   ccodecs_free(conversion->allowance.budget, conversion->levels);
   ccodecs_free(conversion->allowance.budget, conversion->deep_levels);
   ccodecs_free(conversion->allowance.budget, conversion);

@@ -17,14 +17,10 @@ void ccodecs_linear_fill(ccodecs_linear *linear);
 /// Returns the sRGB signal of `light`, with an error of at most two of 65535. Values outside 0 to 1 are clamped; NaN
 /// returns 0.
 static inline uint16_t ccodecs_linear_signal(const ccodecs_linear *linear, float light) {
-  const float place = CCODECS_LINEAR_STEPS * light;
-  if (!(place > 0)) {
-    return 0;
-  }
-  if (place >= CCODECS_LINEAR_STEPS) {
-    return 65535;
-  }
-  const int step = (int)place;
+  const float wanted = CCODECS_LINEAR_STEPS * light;
+  const float above = wanted > 0 ? wanted : 0; // also for NaN
+  const float place = above < CCODECS_LINEAR_STEPS ? above : CCODECS_LINEAR_STEPS;
+  const int step = place < CCODECS_LINEAR_STEPS ? (int)place : CCODECS_LINEAR_STEPS - 1;
   const float *signals = linear->signals + step;
   return (uint16_t)(signals[0] + (signals[1] - signals[0]) * (place - (float)step) + 0.5f);
 }

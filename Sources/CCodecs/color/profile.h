@@ -48,8 +48,7 @@ bool ccodecs_profile_inflate(const uint8_t *bytes, size_t count, ccodecs_bytes *
 typedef struct ccodecs_conversion_options {
   ccodecs_pixels source;
   ccodecs_color_target target;
-  bool is_exact;    ///< Exact to one level, which takes longer.
-  bool keeps_depth; ///< Samples of 16 bits stay such; then is_exact.
+  bool keeps_depth; ///< Samples of 16 bits stay such.
 } ccodecs_conversion_options;
 
 /// Creates a conversion. Returns NULL if the profile is unusable, or if the budget is exhausted; only in the latter

@@ -234,7 +234,6 @@ ccodecs_status ccodecs_decoder_use_color_codes(ccodecs_decoder *decoder, ccodecs
   if (is_supported) {
     ccodecs_bytes_free(&decoder->profile, decoder->budget);
     decoder->profile = profile;
-    decoder->has_color_codes = true;
     decoder->is_hdr = ccodecs_color_codes_are_hdr(codes);
     decoder->header.color_codes = decoder->is_hdr ? codes : (ccodecs_color_codes){0};
   }
@@ -406,7 +405,7 @@ ccodecs_status ccodecs_decoder_create_conversion(
     return CCODECS_OK;
   }
   bool has_room = true;
-  const ccodecs_conversion_options options = {source, target, decoder->has_color_codes, keeps_depth};
+  const ccodecs_conversion_options options = {source, target, keeps_depth};
   if (has_profile) {
     *conversion = ccodecs_conversion_create(&decoder->profile, options, decoder->budget, &has_room);
     decoder->header.warnings |= *conversion == NULL && has_room ? CCODECS_WARNING_BAD_PROFILE : 0u;

@@ -43,7 +43,6 @@ struct ccodecs_decoder {
   ccodecs_limits limits;
   ccodecs_header header;
   ccodecs_bytes profile; ///< As stored; kept after the header only if it is not sRGB.
-  bool has_color_codes;  ///< `profile` was created from code points.
   bool is_hdr;           ///< These are of PQ or HLG.
   ccodecs_bytes exif;    ///< As stored, like `xmp` and `iptc`; only if limits.keeps_metadata, and until start.
   ccodecs_bytes xmp;
