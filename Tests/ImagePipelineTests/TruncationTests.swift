@@ -41,6 +41,19 @@ struct TruncationTests {
     }
   }
 
+  @Test("become results of every format", arguments: names, [OutputFormat.jpeg, .webp, .gif])
+  func formats(name: String, format: OutputFormat) throws {
+    // Rows that are missing are one row in memory, of which not all encoders take several.
+    for percent in [40, 75] {
+      let configuration = ProcessingConfiguration(preferredFormat: format, tolerateTruncation: true)
+      let result = try process(Self.cut(name, percent), configuration)
+      #expect(result.report.messages.last == Self.warning)
+      let pixels = try Pixels.decode(result.bytes, returnsRGB: true)
+      let height = pixels.layout[0].height
+      for channel in pixels.color(x: 3, y: height - 1) { #expect(abs(channel - 128) <= 8, "\(percent)") }
+    }
+  }
+
   @Test("are returned with the refinements received if they are progressive")
   func progressive() throws {
     let whole = try Pixels.decode(try process(Fixture.bytes("photo-progressive.jpg"), Self.tolerant).bytes)

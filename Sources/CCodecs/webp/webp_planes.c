@@ -53,13 +53,14 @@ static ccodecs_status convert(webp_encoder *e, const uint8_t *rows, size_t row_s
 
 ccodecs_status ccodecs_webp_write_planes(webp_encoder *e, const uint8_t *rows, size_t row_stride, uint32_t row_count) {
   const size_t row_bytes = (size_t)e->image.width * 3;
+  const bool is_repeated = row_stride == 0; // one row for several, which libwebp does not take
   const uint32_t height = (uint32_t)e->image.height;
   uint32_t taken = 0;
   ccodecs_status status = CCODECS_OK;
   while (status == CCODECS_OK && taken < row_count) {
     const uint8_t *next = rows + taken * row_stride;
     const uint32_t left = row_count - taken;
-    const uint32_t strip = left < STRIP_ROWS ? left : STRIP_ROWS;
+    const uint32_t strip = is_repeated ? 1 : left < STRIP_ROWS ? left : STRIP_ROWS;
     const bool is_end = e->written + e->has_half + strip == height;
     if (e->has_half) {
       memcpy(e->pair + row_bytes, next, row_bytes);
@@ -72,7 +73,7 @@ ccodecs_status ccodecs_webp_write_planes(webp_encoder *e, const uint8_t *rows, s
       taken++;
     } else {
       const uint32_t count = is_end ? strip : strip - strip % 2;
-      status = convert(e, next, row_stride, count);
+      status = convert(e, next, is_repeated ? row_bytes : row_stride, count);
       taken += count;
     }
   }
