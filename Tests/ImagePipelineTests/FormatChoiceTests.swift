@@ -186,6 +186,33 @@ struct FormatChoiceTests {
     }
   }
 
+  @Test("formats that cannot have the size are no candidates", arguments: ["jpeg,png,webp", "webp,png", "jpeg,png"])
+  func sides(accept: String) throws {
+    let wide = try encodedImage(
+      (0..<65_535).map { UInt8(truncatingIfNeeded: $0 &* $0 >> 3) }, width: 65_535, height: 1, pixelFormat: .gray8)
+    #expect(try run(wide, accept: accept) { _ in }.report.output.format == "png")
+  }
+
+  @Test("lossless WebP is not chosen where it has no memory")
+  func losslessWithoutMemory() throws {
+    // A drawing: few colors in large areas.
+    func drawing(width: Int, height: Int) throws -> [UInt8] {
+      let rows = (0..<7).map { y in
+        (0..<width).flatMap { x -> [UInt8] in (x / 40 + y) % 7 == 0 ? [20, 30, 200] : [250, 250, 240] }
+      }
+      let samples = (0..<height).flatMap { rows[$0 / 40 % 7] }
+      return try encodedImage(samples, width: width, height: height, pixelFormat: .rgb8)
+    }
+    let small = try run(drawing(width: 1600, height: 1200)).report
+    #expect(small.output.format == "webp" && small.compressionQuality == nil)
+    // The other candidates have room in the memory that is the default of servers.
+    let large = try process(
+      try drawing(width: 3840, height: 2160), ProcessingConfiguration(compressionQuality: 0.8, preferredFormat: .auto),
+      limits: ImageLimits(memory: 384 << 20)
+    ).report
+    #expect(large.output.format == "png" || large.compressionQuality != nil)
+  }
+
   @Test("without memory for the rows, the result is a JPEG, or a PNG with alpha, with a warning")
   func fallback() throws {
     for (name, format) in [("photo.png", "jpeg"), ("alpha.png", "png")] {

@@ -89,7 +89,7 @@ struct ByteTarget {
     let search = try SampleSearch(image, ratio: ratio, buffer, allowance)
     if let choice = limit.choice {
       let metadata = first.metadata
-      let chosen = try search.choose(choice, limit)
+      let chosen = try search.choose(choice, limit, roomByteCount: UInt64(max(0, budget.limit - budget.used)))
       (first, formatTrials) = (chosen.options, chosen.compared)
       first.metadata = metadata
       limit = limit.applied(to: first, maxScore: chosen.maxScore)

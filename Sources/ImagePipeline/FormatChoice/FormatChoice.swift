@@ -7,7 +7,7 @@ struct FormatChoice: Sendable, Hashable {
   let rows: PixelFormat
   /// The options of each format's encoder at the requested quality; at least two.
   let candidates: [EncoderOptions]
-  /// The options of the JPEG whose similarity a result must reach; `nil` if the rows have alpha.
+  /// The options of the JPEG whose similarity a result must reach; `nil` if the rows have alpha, or no JPEG their size.
   let reference: EncoderOptions?
   /// The similarity that suffices although the reference has a higher one; `nil` if none was requested.
   let targetScore: Double?
@@ -20,10 +20,18 @@ struct FormatChoice: Sendable, Hashable {
     return options
   }
 
+  /// Lossless WebP, which suits drawings; `nil` if WebP is no candidate.
+  var losslessWebP: EncoderOptions? {
+    var options = candidates.first { $0.format == .webp && $0.isLossy }
+    options?.webp.isLossless = true
+    return options
+  }
+
   /// Returns the formats that a result can have, in the order of preference; one unless `auto` is requested.
+  /// - `size`: The size of the result; `nil` before it is known. Formats that cannot have it are left out, unless all would be.
   /// - `isAnimation`: Whether the result may have several frames.
   static func formats(
-    header: ImageHeader, configuration: ProcessingConfiguration, isAnimation: Bool
+    header: ImageHeader, configuration: ProcessingConfiguration, size: PixelSize?, isAnimation: Bool
   ) -> [ImageFormat] {
     let accepted = (configuration.accept ?? .standard).formats.filter(\.isEncodable)
     if isAnimation, let format = [.webp, .gif, .png].first(where: { accepted.contains($0) && $0.storesFrames }) {
@@ -32,7 +40,9 @@ struct FormatChoice: Sendable, Hashable {
     // Formats with alpha serve all images; a GIF is never the smallest good one.
     let formats = AcceptedFormats.all.filter { accepted.contains($0) && $0 != .gif }
     let usable = header.hasAlpha ? formats.filter { $0.takes(.rgba8) } : formats
-    let listed = usable.isEmpty ? formats : usable
+    let served = usable.isEmpty ? formats : usable
+    let stored = served.filter { format in size.map { format.stores($0, header.colorFormat(isDeep: false)) } ?? true }
+    let listed = stored.isEmpty ? served : stored
     return listed.isEmpty ? [accepted.contains(.gif) ? .gif : header.hasAlpha ? .png : .jpeg] : listed
   }
 
@@ -60,16 +70,20 @@ struct FormatChoice: Sendable, Hashable {
       options.apply(configuration.autoEffort ?? .medium, configuration)
       return options
     }
-    var candidates: [EncoderOptions] = []
-    for format in formats {
-      let candidate = try options(format)
-      // A format that cannot have this size is none.
-      if (try? candidate.estimatedByteCount()) != nil { candidates.append(candidate) }
-    }
-    guard candidates.count > 1 else { return nil }
-    self.candidates = candidates
+    candidates = try formats.map { (format) throws(PipelineError) in try options(format) }
     targetScore = configuration.targetSimilarity
     rows = isGray ? .gray8 : colorFormat
-    reference = colorFormat.hasAlpha ? nil : try options(.jpeg)
+    let hasReference = !colorFormat.hasAlpha && ImageFormat.jpeg.stores(draft.framing.canvasSize, colorFormat)
+    reference = hasReference ? try options(.jpeg) : nil
+  }
+}
+
+extension ImageFormat {
+  /// Whether an image can have this size in the format.
+  fileprivate func stores(_ size: PixelSize, _ pixelFormat: PixelFormat) -> Bool {
+    let options = EncoderOptions(
+      format: self, width: size.width, height: size.height, pixelFormat: takes(pixelFormat) ? pixelFormat : .rgb8,
+      subsampling: .full, quality: 100)
+    return (try? options.estimatedByteCount()) != nil
   }
 }

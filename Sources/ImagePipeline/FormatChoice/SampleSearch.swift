@@ -85,7 +85,11 @@ struct SampleSearch {
   }
 
   /// Chooses the format whose result is the smallest at equal similarity.
-  func choose(_ choice: FormatChoice, _ limit: ByteLimit) throws(PipelineError) -> Chosen {
+  /// - `roomByteCount`: what is left of the image's memory. Lossless WebP needs more than other formats; if it has no
+  ///   room, it is not chosen.
+  func choose(
+    _ choice: FormatChoice, _ limit: ByteLimit, roomByteCount: UInt64
+  ) throws(PipelineError) -> Chosen {
     var (trials, maxScore) = try lossyTrials(choice, limit)
     let score = trials.first?.score ?? 100
     let mayBeLossless = try choice.candidates.contains(where: \.isLossy) ? isPredictable : true
@@ -97,8 +101,7 @@ struct SampleSearch {
     let maxSize = max(smallest * Self.drawing.ratio, pixelCount * Self.drawing.density)
     let lossless = trials.filter { $0.score == nil }
     let isDrawing = mayBeLossless && (lossless.isEmpty || lossless.contains { size(of: $0, at: score) < maxSize })
-    if isDrawing, var lossless = choice.candidates.first(where: { $0.format == .webp && $0.isLossy }) {
-      lossless.webp.isLossless = true
+    if isDrawing, let lossless = choice.losslessWebP, (try? lossless.estimatedByteCount()) ?? .max <= roomByteCount {
       trials.append(try encode(lossless))
     }
     var compared = trials.filter { trial in choice.candidates.contains { $0.format == trial.options.format } }

@@ -130,7 +130,7 @@ extension ImageReader {
         configuration, of: header, counted: countedFrames, isCounted: isCounted)
       if next != .first { try select(next) }
       if next.isAnimation, let header = self.header {
-        let format = Plan.format(header: header, configuration: configuration, isAnimation: true)
+        let format = Plan.format(header: header, configuration: configuration, size: nil, isAnimation: true)
         if format.storesFrames {
           try FrameSelection.checkFields(configuration, format: format)
         } else {

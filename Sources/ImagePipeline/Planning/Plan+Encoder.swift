@@ -24,19 +24,20 @@ extension Plan {
   }
 
   /// Returns the file format of the result; the first one if its rows decide.
+  /// - `size`: The size of the result; `nil` before it is known.
   /// - `isAnimation`: Whether the result may have several frames.
   static func format(
-    header: ImageHeader, configuration: ProcessingConfiguration, isAnimation: Bool = false
+    header: ImageHeader, configuration: ProcessingConfiguration, size: PixelSize?, isAnimation: Bool = false
   ) -> ImageFormat {
-    formats(header: header, configuration: configuration, isAnimation: isAnimation)[0]
+    formats(header: header, configuration: configuration, size: size, isAnimation: isAnimation)[0]
   }
 
   /// Returns the file formats that the result can have: one unless its rows decide.
   static func formats(
-    header: ImageHeader, configuration: ProcessingConfiguration, isAnimation: Bool
+    header: ImageHeader, configuration: ProcessingConfiguration, size: PixelSize?, isAnimation: Bool
   ) -> [ImageFormat] {
     if configuration.preferredFormat == .auto {
-      return FormatChoice.formats(header: header, configuration: configuration, isAnimation: isAnimation)
+      return FormatChoice.formats(header: header, configuration: configuration, size: size, isAnimation: isAnimation)
     }
     let isKept =
       switch header.format.traits.output?.keeping {
@@ -56,5 +57,13 @@ extension Plan {
       case .rgb, .cmyk, .ycck: []
       }
     return (formats + (header.hasAlpha ? [.rgba8] : [])).first(where: format.takes) ?? .rgb8
+  }
+}
+
+extension PlanDraft {
+  /// Returns the file formats that the result can have: one unless its rows decide.
+  func formats(of header: ImageHeader, _ frames: FrameSelection) -> [ImageFormat] {
+    Plan.formats(
+      header: header, configuration: configuration, size: framing.canvasSize, isAnimation: frames.isAnimation)
   }
 }

@@ -152,7 +152,7 @@ package struct Plan: Sendable, Hashable {
     hidesBlocks = framing.reduction >= Self.minHidingReduction(quality: configuration.rowQuality)
     filters = try draft.filters(stored: storedSize)
     changesPixels = !filters.isEmpty || framing.isPadded || hasOverlays
-    let formats = Self.formats(header: header, configuration: configuration, isAnimation: frames.isAnimation)
+    let formats = draft.formats(of: header, frames)
     let depth = DepthPlan(header, configuration: configuration, formats: formats, filters, frames)
     color = ColorPlan(
       header, configuration: configuration, format: formats[0], changesPixels: changesPixels, isDeep: depth.isDeep)
