@@ -111,6 +111,17 @@ struct FramingTests {
     #expect(try framing(.southEast).top == 76)
   }
 
+  @Test("a side without a bound reaches the maximum without distortion")
+  func longSide() throws {
+    func size(_ shown: PixelSize, _ configuration: ProcessingConfiguration) throws -> PixelSize {
+      try Framing(shown: shown, configuration: configuration).imageSize
+    }
+    let grown = ProcessingConfiguration(maxWidth: 100, allowUpscale: true)
+    #expect(try size(PixelSize(width: 1, height: 3000), grown) == PixelSize(width: 22, height: 65_500))
+    let reduced = ProcessingConfiguration(maxHeight: 5)
+    #expect(try size(PixelSize(width: 200_000, height: 10), reduced) == PixelSize(width: 65_500, height: 3))
+  }
+
   @Test("padding on one axis keeps the other side of the image")
   func paddingOfOneAxis() throws {
     func canvas(_ maxWidth: Int?, _ maxHeight: Int?) throws -> PixelSize {

@@ -176,7 +176,10 @@ package struct Framing: Sendable, Hashable {
   private static func fit(_ crop: Window, maxWidth: Int?, maxHeight: Int?, mayGrow: Bool) -> PixelSize {
     let scales = [maxWidth.map { Double($0) / crop.width }, maxHeight.map { Double($0) / crop.height }]
     let least = scales.compactMap(\.self).min() ?? 1
-    let scale = mayGrow ? least : min(least, 1)
+    let wanted = mayGrow ? least : min(least, 1)
+    // The side without a bound can have the maximum.
+    let most = Double(ProcessingConfiguration.maxBound) / max(crop.width, crop.height)
+    let scale = wanted == 1 ? 1 : min(wanted, most)
     func side(_ length: Double, _ bound: Int?) -> Int {
       min(max(1, Int((length * scale).rounded())), bound ?? ProcessingConfiguration.maxBound)
     }
