@@ -115,6 +115,29 @@ struct PassthroughDamageTests {
     #expect(passedCount > 0)
   }
 
+  @Test("a PNG whose pixels have another checksum is passed through with a warning")
+  func checksum() throws {
+    let rows: [UInt8] = [0, 10, 20, 30, 40, 0, 50, 60, 70, 80]
+    let whole = Container.png(width: 4, height: 2, bitDepth: 8, colorType: 0, rows: rows)
+    var data = Container.stored(rows)
+    data[data.count - 1] ^= 1
+    let damaged = Array(whole.prefix(33)) + Container.pngChunk("IDAT", data) + Container.pngChunk("IEND", [])
+    let warning = "the file is damaged; the decoder repaired or skipped the damaged parts"
+    for (file, warnings) in [(whole, []), (damaged, [warning])] {
+      let result = try process(file, ProcessingConfiguration())
+      #expect(result.report.isPassedThrough && result.report.messages == warnings)
+    }
+  }
+
+  @Test("an animated WebP without its ANIM chunk is encoded")
+  func animationWithoutHeader() throws {
+    var file = Fixture.bytes("animated.webp")
+    let place = try #require(file.indices.first { file[$0...].starts(with: Array("ANIM".utf8)) })
+    file.replaceSubrange(place..<place + 4, with: Array("XNIM".utf8))
+    let result = try process(file, ProcessingConfiguration(maxFrames: 0))
+    #expect(!result.report.isPassedThrough && result.report.output.frameCount > 1)
+  }
+
   @Test(
     "a JPEG without its last bytes is rotated without loss if it can be encoded",
     arguments: ["photo-420.jpg", "photo-progressive.jpg"])

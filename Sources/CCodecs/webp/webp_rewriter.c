@@ -86,13 +86,17 @@ static bool is_frame_chunk(const uint8_t *header) {
   return ccodecs_riff_is_type(header, "ANIM") || ccodecs_riff_is_type(header, "ANMF");
 }
 
-/// Finds the frames of a whole file with an animation. `is_good` is false if a chunk is incomplete.
+/// Finds the frames of a whole file with an animation. `is_good` is false if a chunk is incomplete, or unless exactly
+/// one ANIM precedes the first ANMF.
 static webp_map find_frames(const uint8_t *bytes, size_t count) {
   webp_map map = {.is_extended = true, .flags = bytes[RIFF_HEADER_BYTES + CHUNK_HEADER_BYTES]};
   size_t at = RIFF_HEADER_BYTES;
   while (ccodecs_riff_has_chunk(count, at)) {
     const uint64_t size = ccodecs_riff_chunk_bytes(ccodecs_riff_body_bytes(bytes + at));
     if (size > count - at) {
+      return map;
+    }
+    if (is_frame_chunk(bytes + at) && ccodecs_riff_is_type(bytes + at, "ANIM") != (map.frame_chunks == 0)) {
       return map;
     }
     map.frame_chunks += is_frame_chunk(bytes + at) ? 1 : 0;

@@ -56,6 +56,9 @@ struct PassthroughTrial: ~Copyable {
     }
   }
 
+  /// Whether damage was found that decoders repair.
+  var isDamaged: Bool { decoder.header.warnings.contains(.damaged) }
+
   /// Adds what the frames of a complete animation are to its properties.
   func describeFrames(of info: inout ImageInfo) {
     guard frames.isAnimation else { return }

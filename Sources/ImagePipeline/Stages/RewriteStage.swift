@@ -18,6 +18,8 @@ package struct RewriteStage: ~Copyable {
   private var outputByteCount: UInt64 = 0
   /// Whether the result is complete.
   private(set) var isDone = false
+  /// Whether the trial found damage that its decoder repairs.
+  private var isDamaged = false
   // The image and the result, as far as the trial has found out about their frames.
   private var input: ImageInfo
   private var output: ImageInfo
@@ -121,6 +123,7 @@ package struct RewriteStage: ~Copyable {
     try trial?.push(RawSpan(), isLast: true)
     trial?.describeFrames(of: &input)
     trial?.describeFrames(of: &output)
+    isDamaged = trial?.isDamaged ?? false
     trial = nil
   }
 
@@ -141,7 +144,9 @@ package struct RewriteStage: ~Copyable {
     guard isDone else { return .working }
     var timings = StageTimings()
     timings.encode = meter.busy
-    let found = rewriter.warnings.map { Warning($0) }.filter { !plan.headerWarnings.contains($0) }
+    var found = rewriter.warnings.map { Warning($0) }
+    if isDamaged, !found.contains(.repairedDamage), !found.contains(.missingEnd) { found.append(.repairedDamage) }
+    found.removeAll(where: plan.headerWarnings.contains)
     return .finished(
       ProcessingReport(
         input: input, output: output, inputByteCount: inputByteCount, outputByteCount: outputByteCount,
