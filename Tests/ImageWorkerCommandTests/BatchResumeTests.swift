@@ -111,6 +111,54 @@ struct BatchResumeTests {
     #expect(try records().count == before)
   }
 
+  @Test("a run that does not reach all images keeps the others in the list")
+  func failuresOfOthers() async throws {
+    for name in ["a.jpg", "b.jpg"] { try scratch.add("in/\(name)", Array(Fixture.bytes("photo-420.jpg").prefix(3000))) }
+    await #expect(throws: ExitCode(1)) { try await batch() }
+    let failures = scratch.path("out/.image-worker/failures.jsonl")
+    let before = try scratch.text("out/.image-worker/failures.jsonl")
+    // Nobody serves this port.
+    let lost = try #require(
+      try Batch.parseAsRoot([
+        "--manifest", failures, "--out", out, "--quiet", "--to", "127.0.0.1:1", "--give-up-seconds", "1",
+      ]) as? Batch)
+    await #expect(throws: ExitCode.self) { try await lost.run() }
+    #expect(try scratch.text("out/.image-worker/failures.jsonl") == before)
+  }
+
+  @Test("results of the list have the names that the batch gives them")
+  func namesOfFailures() async throws {
+    let cut = Array(Fixture.bytes("photo-420.jpg").prefix(3000))
+    for name in ["a.jpg", "a.png", "e.jpg.png"] { try scratch.add("in/\(name)", cut) }
+    await #expect(throws: ExitCode(1)) { try await batch() }
+    let options = ["--quiet", "--preset", "favicon", "--tolerate-truncation"]
+    let failures = scratch.path("out/.image-worker/failures.jsonl")
+    let again = try #require(try Batch.parseAsRoot(["--manifest", failures, "--out", out] + options) as? Batch)
+    try await again.run()
+    let fresh = try #require(try Batch.parseAsRoot([folder, "--out", scratch.path("fresh")] + options) as? Batch)
+    try await fresh.run()
+    #expect(try scratch.files(in: "out") == scratch.files(in: "fresh"))
+    #expect(try scratch.files(in: "out").count == 3)
+  }
+
+  @Test("what --skip-existing leaves alone is no result of a later run")
+  func existing() async throws {
+    try scratch.add("in/a.jpg", Fixture.bytes("photo-420.jpg"))
+    try scratch.add("out/a.jpg", [1])
+    try await batch("--skip-existing")
+    #expect(try scratch.bytes("out/a.jpg") == [1])
+    try await batch()
+    #expect(try scratch.bytes("out/a.jpg") != [1])
+  }
+
+  @Test("an empty file in a folder that does not have the name of an image is ignored")
+  func empty() async throws {
+    try scratch.add("in/a.jpg", Fixture.bytes("photo-420.jpg"))
+    try scratch.add("in/_SUCCESS")
+    try await batch()
+    #expect(try scratch.files(in: "out") == ["a.jpg"])
+  }
+
   @Test("a damaged photograph in a folder fails, whatever its first bytes are")
   func damaged() async throws {
     let photo = Fixture.bytes("photo-420.jpg")

@@ -136,7 +136,7 @@ struct Batch: AsyncParsableCommand {
     _ images: [BatchImage], _ output: BatchOutput, _ report: RunReport, trace: ChromeTrace?
   ) async throws {
     let stop = RunStop()
-    var failures = BatchFailures(directory: output.directory)
+    var failures = try BatchFailures(directory: output.directory)
     try await report.run(isInterrupted: { stop.isStopped }) {
       let outcome: Result<Void, any Error>
       do {
@@ -145,7 +145,9 @@ struct Batch: AsyncParsableCommand {
       } catch { outcome = .failure(error) }
       // Also when the workers are lost: another run goes on from here.
       try output.journal?.sync()
-      try failures.write()
+      var isComplete = !stop.isStopped
+      if case .failure = outcome { isComplete = false }
+      try failures.write(isComplete: isComplete)
       try outcome.get()
     }
     if report.failedCount > 0, !self.report.json, !self.report.quiet {
@@ -162,7 +164,12 @@ struct Batch: AsyncParsableCommand {
   ) async throws {
     var waiting: [BatchImage] = []
     for image in images {
-      if let lines = output.finished(image) { try report.note(lines) } else { waiting.append(image) }
+      guard let lines = output.finished(image) else {
+        waiting.append(image)
+        continue
+      }
+      try note(image, lines)
+      try report.note(lines)
     }
     func noteEnd(of image: BatchImage, _ lines: [ResultLine]) throws {
       // A second signal cancels the images in progress, which have not failed; the next run processes them.

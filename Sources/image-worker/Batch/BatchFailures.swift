@@ -5,7 +5,7 @@ internal import SystemPackage
 struct BatchFailures {
   private static let name = "failures.jsonl"
 
-  private struct Row: Encodable {
+  private struct Row: Codable {
     var path: String
     var preset: String?
     var overrides: JSONValue?
@@ -17,24 +17,39 @@ struct BatchFailures {
 
   let path: FilePath
   private var lines: [String] = []
+  /// The lines of an earlier run about images that have not ended in this one, by their `key`.
+  private var others: [[UInt8]: String] = [:]
 
   /// - `directory`: that of the results.
-  init(directory: FilePath) { path = directory.appending(BatchJournal.folder).appending(Self.name) }
+  init(directory: FilePath) throws {
+    path = directory.appending(BatchJournal.folder).appending(Self.name)
+    guard FileSystem.kind(of: path) == .file else { return }
+    let file = try FileDescriptor.open(path, .readOnly)
+    try file.closeAfter {
+      _ = try FileSystem.readLines(of: file, maxByteCount: BatchManifest.maxLineByteCount) { line in
+        guard let row = try? JSONDecoder().decode(Row.self, from: Data(line)) else { return }
+        others[Self.key(row.path, row.output)] = String(decoding: line, as: UTF8.self)
+      }
+    }
+  }
 
-  /// Adds an image if one of its results failed.
+  /// Notes an image that has ended, and adds it if one of its results failed.
   mutating func add(_ image: BatchImage, _ results: [ResultLine]) throws {
+    let (path, output) = (FileSystem.canonical(image.path).text, BatchManifest.Row.output(of: image.place))
+    others[Self.key(path, output)] = nil
     guard let failed = results.first(where: { $0.status == .failed }) else { return }
     let overrides = image.row?.overrides.flatMap { try? JSONDecoder().decode(JSONValue.self, from: Data($0.utf8)) }
     let options = image.row?.options ?? [:]
     let row = Row(
-      path: FileSystem.canonical(image.path).text, preset: image.row?.preset, overrides: overrides,
-      options: options.isEmpty ? nil : options, output: image.place.text, reason: failed.reason,
-      error: failed.error?.message)
+      path: path, preset: image.row?.preset, overrides: overrides,
+      options: options.isEmpty ? nil : options, output: output, reason: failed.reason, error: failed.error?.message)
     lines.append(try JSONText.line(row))
   }
 
   /// Writes the file, or removes that of an earlier run if nothing failed.
-  func write() throws {
+  /// - `isComplete`: whether the run reached all images; otherwise the others remain in the file.
+  func write(isComplete: Bool) throws {
+    let lines = lines + (isComplete ? [] : others.values.sorted())
     if lines.isEmpty {
       FileSystem.remove(path)
       return
@@ -43,4 +58,7 @@ struct BatchFailures {
     for line in lines { try file.write(Array((line + "\n").utf8).span.bytes) }
     try file.complete(isDurable: true)
   }
+
+  /// Returns a name of an image and the place of its results, of which neither contains NUL.
+  private static func key(_ path: String, _ output: String) -> [UInt8] { Array("\(path)\0\(output)".utf8) }
 }

@@ -29,6 +29,11 @@ enum BatchManifest {
       }
     }
 
+    /// Returns the `output` of which `place` is the results' path.
+    static func output(of place: FilePath) -> String {
+      LocalFormats.isImageName(place) ? place.text + ".jpg" : place.text
+    }
+
     /// The row, if files can have its names.
     func checked() throws -> Row {
       for (name, text) in [("path", path), ("output", output ?? "")] where text.utf8.contains(0) {
@@ -39,7 +44,7 @@ enum BatchManifest {
   }
 
   /// The maximum size of a line, and of a record of CSV.
-  private static let maxLineByteCount = 1 << 20
+  static let maxLineByteCount = 1 << 20
 
   /// Reads the rows of a manifest.
   /// - Throws: `ManifestError` naming the line of the first thing that is wrong.
@@ -115,7 +120,11 @@ enum BatchManifest {
       case "path": row.path = value
       case "preset": row.preset = value
       case "output": row.output = value
-      case "overrides": row.overrides = value
+      case "overrides":
+        guard case .object? = try? JSONDecoder().decode(JSONValue.self, from: Data(value.utf8)) else {
+          throw ManifestProblem("overrides must be a JSON object")
+        }
+        row.overrides = value
       case "reason", "error": break
       default: row.options[column] = value
       }

@@ -68,7 +68,7 @@ struct BatchOutput: Sendable {
     }
   }
 
-  /// Notes an image that is finished, unless one of its results failed.
+  /// Notes an image that is finished, unless one of its results failed or was there before.
   /// - `input`: the image's file before it was read; `nil` if it was not there.
   func note(_ image: BatchImage, _ input: FileSystem.Version?, _ lines: [ResultLine]) throws {
     guard let journal, let input, image.problem == nil, !lines.isEmpty else { return }
@@ -77,7 +77,7 @@ struct BatchOutput: Sendable {
     }
     var outputs: [BatchJournal.Output] = []
     for line in lines {
-      guard line.status == .done || line.status == .skipped, let output = line.output,
+      guard line.status == .done, let output = line.output,
         let byteCount = line.outputBytes ?? FileSystem.version(of: FilePath(text: output))?.byteCount
       else { return }
       var path = FilePath(text: output)

@@ -139,7 +139,8 @@ extension ResultLine {
       self.init(image, failure)
       return
     }
-    self.init(image, error.reason == "UNKNOWN_FORMAT" && image.mayBeNoImage ? .ignored : .failed, output: nil)
+    let isNoImage = ["UNKNOWN_FORMAT", "EMPTY_IMAGE"].contains(error.reason)
+    self.init(image, isNoImage && image.mayBeNoImage ? .ignored : .failed, output: nil)
     reason = error.reason.isEmpty ? "\(error.code)".uppercased() : error.reason
     let hint = error.limitName == ImageWorkerError.maxResultBytes ? "; raise --max-result-mib if that is expected" : ""
     self.error = Failure(code: reason ?? "", message: error.message + hint)

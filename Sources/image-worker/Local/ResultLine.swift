@@ -104,7 +104,7 @@ struct ResultLine: Sendable, Encodable {
   /// The outcome of an image that has no result.
   init(_ image: BatchImage, _ error: any Error) {
     let known = error as? PipelineError
-    var isIgnored = known?.code == .unknownFormat && image.mayBeNoImage
+    var isIgnored = image.mayBeNoImage && [.unknownFormat, .emptyImage].contains(known?.code)
     if case .noRegularFile? = error as? BatchProblem { isIgnored = image.isFound }
     self.init(image, isIgnored ? .ignored : .failed, output: nil)
     self.error = Failure(code: known?.code.rawValue ?? "FILE", message: known?.optionMessage ?? "\(error)")
