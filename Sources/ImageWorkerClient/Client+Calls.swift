@@ -51,21 +51,44 @@ extension Client {
     try await outcomes(of: image, ImageRequest(renditions: renditions, auxiliaryImages: auxiliaryImages), timeout)
   }
 
-  /// The properties of an image and of its result, from the first mebibyte of the file.
+  /// The properties of an image and of the result that the fields would give.
+  ///
+  /// The first mebibyte of the file is sent, and the rest if the worker needs it: an AVIF is inspected as a whole. With
+  /// `facts`, or `gainMap` set to `keep`, in `fields`, the whole file is sent at once; without them, the gain map of a JPEG is only
+  /// found if it begins in the first mebibyte, as it follows the image.
   /// - Throws: ``ImageWorkerError``, or an error of reading the image.
   nonisolated(nonsending) public func inspect(
     _ image: ImageSource, preset: String = "", timeout: Duration? = .seconds(60),
     fields: (inout Fields) -> Void = { _ in }
   ) async throws -> Inspection {
     var request = Imageworker_V1_InspectImageRequest()
-    do throws(SourceError) {
-      request.image = try await Upload(image).open().readExactly(Upload.wholeByteCount)
-    } catch { throw error.error }
     request.preset = preset
     fields(&request.configuration)
-    let message = request
-    return try await call(timeout) { worker, metadata, options in
-      try await worker.stub.inspectImage(message, metadata: metadata, options: options)
+    // Facts are those of all rows, and the gain map of a JPEG follows its image.
+    let needsAll = request.configuration.facts || request.configuration.gainMap == .keep
+    do {
+      let reader = try Upload(image).open()
+      request.image = try await reader.readExactly(needsAll ? Self.maxMessageByteCount : Upload.wholeByteCount)
+      do { return try await inspect(request, timeout) } catch let error as ImageWorkerError
+        where error.reason == "TRUNCATED_IMAGE"
+      {
+        // An AVIF is inspected as a whole, and a preset may have facts.
+        let rest = try await reader.readExactly(Self.maxMessageByteCount)
+        if rest.isEmpty { throw error }
+        request.image += rest
+      }
+      return try await inspect(request, timeout)
+    } catch let error as SourceError { throw error.error }
+  }
+
+  /// More than any worker takes in a message.
+  private static let maxMessageByteCount = 1 << 30
+
+  private func inspect(
+    _ request: Imageworker_V1_InspectImageRequest, _ timeout: Duration?
+  ) async throws -> Inspection {
+    try await call(timeout) { worker, metadata, options in
+      try await worker.stub.inspectImage(request, metadata: metadata, options: options)
     }
   }
 

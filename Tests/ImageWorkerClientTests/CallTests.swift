@@ -83,6 +83,28 @@ struct CallTests {
     }
   }
 
+  @Test("inspections send the first mebibyte of a file, and the rest if the worker needs it")
+  func inspectedBytes() async throws {
+    let image = Data(repeating: 7, count: 2 << 20)
+    let truncated: FakeWorker.Behavior = { bytes, _ in
+      bytes.count < image.count ? .worker(.invalidArgument, "TRUNCATED_IMAGE") : nil
+    }
+    try await FakeWorker.with { worker in
+      try await withClient(worker.address) { client in _ = try await client.inspect(.bytes(image)) }
+      #expect(worker.record.seen == [image.prefix(1 << 20): 1])
+    }
+    try await FakeWorker.with(truncated) { worker in
+      try await withClient(worker.address) { client in
+        _ = try await client.inspect(.bytes(image))
+        #expect(worker.record.seen == [image.prefix(1 << 20): 1, image: 1])
+        _ = try await client.inspect(.bytes(image), fields: { $0.facts = true })
+        let cut = ImageSource.bytes(image.dropLast())
+        await #expect(throws: ImageWorkerError.self) { try await client.inspect(cut) }
+      }
+      #expect(worker.record.seen == [image.prefix(1 << 20): 2, image: 2, image.dropLast(): 1])
+    }
+  }
+
   @Test("errors have the details that the worker sends")
   func errors() async throws {
     let limit = GoogleRPCStatus.worker(

@@ -175,7 +175,13 @@ final class FakeWorker: Sendable {
     func inspectImage(
       request: ServerRequest<Imageworker_V1_InspectImageRequest>, context: ServerContext
     ) async throws -> ServerResponse<Imageworker_V1_InspectImageResponse> {
-      ServerResponse(message: .with { $0.info = Self.info })
+      let image = request.message.image
+      let count = record.withLock { record in
+        record.seen[image, default: 0] += 1
+        return record.seen[image] ?? 0
+      }
+      if let status = try await behavior(image, count) { throw status }
+      return ServerResponse(message: .with { $0.info = Self.info })
     }
 
     func listPresets(
