@@ -191,6 +191,31 @@ def refusals(worker: Worker, calls: int) -> int:
     return count
 
 
+def test_surplus_connections_are_refused_at_once_and_leave_nothing():
+    worker = Worker("--max-connections", "1", "--handshake-timeout-seconds", "600", "--cache-memory-mib", "0")
+
+    async def refuse(count: int):
+        for _ in range(count):
+            raw = await Raw(worker).open(speaks=False)
+            # Neither settings nor anything else.
+            assert await raw.reader.read() == b""
+            raw.writer.close()
+
+    async def connect():
+        first = await Raw(worker).open(speaks=False)
+        await asyncio.sleep(0.5)
+        # Clients on gRPC's C library that had received settings let up to a third of these calls wait.
+        assert await asyncio.to_thread(refusals, worker, 40) == 40
+        await refuse(2000)
+        before = worker.rss_mib()
+        await refuse(8000)
+        assert worker.rss_mib() < before + 2
+        first.writer.close()
+
+    asyncio.run(connect())
+    assert worker.stop() == 0
+
+
 def test_silent_and_surplus_connections_are_closed():
     worker = Worker(
         "--max-connections", "5", "--max-connections-per-peer", "5", "--handshake-timeout-seconds", "5",
@@ -202,8 +227,6 @@ def test_silent_and_surplus_connections_are_closed():
         surplus = await Raw(worker).open()
         assert await until(lambda: surplus.closed)
         assert await until(lambda: metric(worker, "imageworker_connections_refused_total") == 1)
-        # Clients on gRPC's C library that had received settings let up to a third of these calls wait.
-        assert await asyncio.to_thread(refusals, worker, 40) == 40
         for raw in raws:
             await asyncio.wait_for(raw.reader.read() if raw.task is None else raw.task, 60)
 

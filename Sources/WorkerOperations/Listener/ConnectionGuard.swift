@@ -191,13 +191,13 @@ final class ConnectionGuard: ChannelInboundHandler {
     closeGently(context)
   }
 
-  /// Closes a new connection for which there is no room, before anything is sent.
+  /// Notes that there is no room for a new connection, which is then closed: nothing is sent on it (`SentFrames`).
   ///
   /// A client that cannot connect fails its calls with UNAVAILABLE at once. After settings and GOAWAY, clients on gRPC's
   /// C library (1.85) let up to a third of their calls wait until their deadline.
-  func refuse(_ reason: String) { end(reason)?.close(promise: nil) }
+  func refuse(_ reason: String) { _ = end(reason) }
 
-  /// Reads nothing more, logs the reason, and returns the context of a connection that is still open.
+  /// Reads and sends nothing more, logs the reason, and returns the context of a connection that is still open.
   private func end(_ reason: String) -> ChannelHandlerContext? {
     guard !isOver, let context else { return nil }
     phase = .cut

@@ -29,8 +29,10 @@ final class ConnectionTimer: ChannelInboundHandler {
   }
 
   func channelActive(context: ChannelHandlerContext) {
-    // The HTTP/2 handler sends its settings when it hears of the connection, which a refused client must not receive.
-    if open(context) { context.fireChannelActive() }
+    let isOpen = open(context)
+    // Also of a refused connection, whose end the HTTP/2 handler else keeps from what releases it.
+    context.fireChannelActive()
+    if !isOpen { context.close(promise: nil) }
   }
 
   func channelRead(context: ChannelHandlerContext, data: NIOAny) {

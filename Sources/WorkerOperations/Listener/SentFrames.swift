@@ -21,7 +21,7 @@ final class SentFrames: ChannelOutboundHandler {
 
   func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
     connection.allowances.noteSent()
-    guard case .byteBuffer(let bytes) = unwrapOutboundIn(data), !withholds(bytes) else {
+    guard connection.phase != .cut, case .byteBuffer(let bytes) = unwrapOutboundIn(data), !withholds(bytes) else {
       promise?.succeed()
       return
     }
