@@ -49,8 +49,10 @@ def in_process(name: str, seconds: float) -> Row:
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, start_new_session=True) as process:
         try:
             output, _ = process.communicate(timeout=seconds + END_SECONDS)
-        except subprocess.TimeoutExpired:
-            os.killpg(process.pid, signal.SIGKILL)
+        except BaseException as error:
+            os.killpg(process.pid, signal.SIGKILL)  # its worker, too
+            if not isinstance(error, subprocess.TimeoutExpired):
+                raise
             return Row(name, failures=[f"its program has not ended after {seconds + END_SECONDS:.0f} s"])
     if process.returncode != 0:
         return Row(name, failures=["its program failed"])
