@@ -14,10 +14,14 @@ package protocol ImageAdmission {
 
   /// Reserves memory for an image whose needs are not known yet, if there is plenty; otherwise returns `nil`.
   func reserveSpare(_ byteCount: Int) -> Reservation?
+
+  /// Records that the image uses a process, and returns whether it may wait for one; otherwise it is refused if none is free.
+  func mayWaitForProcess() -> Bool
 }
 
 extension ImageAdmission {
   package func reserveSpare(_ byteCount: Int) -> Reservation? { nil }
+  package func mayWaitForProcess() -> Bool { true }
 }
 
 /// Admits images whose bytes have all arrived, in order of arrival.

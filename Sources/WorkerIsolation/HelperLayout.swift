@@ -11,7 +11,7 @@ package struct HelperLayout: Sendable, Hashable {
   /// The maximum number of a result's bytes in one response: what a pipeline produces before it pauses, and a strip.
   package static let outputByteCount = 640 * 1024
   /// The maximum size of a message.
-  static let messageByteCount = 160 * 1024
+  package static let messageByteCount = 160 * 1024
   /// The layout for the pages of this system.
   static let current = HelperLayout(pageByteCount: csandbox_page_size())
 

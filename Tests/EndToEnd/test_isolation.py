@@ -4,11 +4,13 @@ import io
 import json
 import os
 import platform
+import random
 import re
 import signal
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import grpc
@@ -146,6 +148,143 @@ def test_at_the_limit_of_processes_images_in_progress_go_on(large_photo):
     subprocess.run([*limit, f"--nproc={before}:"], check=True)
     assert favicon(worker) == expected
     assert worker.stop() == 0
+
+
+@pytest.fixture
+def few_processes():
+    """A worker with 8 processes, of which 6 may work on uploads."""
+    worker = isolated_worker("--threads", "1", "--memory-limit-mib", "192")
+    yield worker
+    assert worker.stop() == 0
+
+
+def slow_upload(client: Client, items: list[str], image: bytes):
+    """The parts of uploads that take turns."""
+    yield from (client.start(item, "favicon") for item in items)
+    for at in range(0, len(image), 4000):
+        yield from (client.chunk(item, image[at:at + 4000]) for item in items)
+        time.sleep(0.1)
+    yield from (client.end(item) for item in items)
+
+
+def ends(responses) -> list:
+    return [part for part in responses if part.WhichOneof("part") in ("report", "error")]
+
+
+def test_uploads_of_several_streams_do_not_wait_for_each_other(few_processes):
+    client, image = Client(few_processes), fixture_bytes("photo-420.jpg")
+    with ThreadPoolExecutor(12) as pool:
+        found = list(pool.map(
+            lambda _: ends(client.batch(slow_upload(client, ["a", "b"], image), timeout=60)), range(12)))
+    assert all(sorted(part.item_id for part in parts) == ["a", "b"] for parts in found)
+
+
+def test_previews_of_uploads_leave_processes_to_others(few_processes):
+    client, feed, image = Client(few_processes), Feed(), fixture_bytes("photo-420.jpg")
+    responses = client.batch(feed)
+    for number in range(8):
+        start = client.start(str(number), "favicon")
+        start.start.preview = True
+        feed.send(start, client.chunk(str(number), image[:6000]))
+    # That of an upload for which there is no process.
+    assert next(part for part in responses if part.WhichOneof("part") == "error").error.code == code_pb2.RESOURCE_EXHAUSTED
+    assert list(Client(few_processes).process(image, "favicon", timeout=10))
+    feed.close()
+
+
+def test_whole_images_do_not_block_an_upload_that_they_wait_for():
+    worker = isolated_worker("--threads", "1", "--memory-limit-mib", "128", "--image-memory-limit-mib", "100")
+    client, feed = Client(worker), Feed()
+    # 86 MiB each.
+    image = saved(
+        Image.effect_noise((88, 88), 80).resize((1400, 1400)).convert("RGB"), format="JPEG", progressive=True, quality=50,
+        subsampling=0)
+    items = [client.start(str(number), "", image if number else b"") for number in range(12)]
+    for number, item in enumerate(items):
+        item.start.configuration.max_width, item.start.configuration.preferred_format = 1330 + number, 4
+    responses = client.batch(feed, timeout=60)
+    feed.send(items[0], client.chunk("0", image[:len(image) // 2]))
+    assert next(responses).WhichOneof("part") == "header"
+    # More than may be in progress on a stream.
+    feed.send(*items[1:], client.chunk("0", image[len(image) // 2:]), client.end("0"))
+    feed.close()
+    assert sorted(int(part.item_id) for part in ends(responses)) == list(range(12))
+    assert worker.stop() == 0
+
+
+def test_interleaved_uploads_that_find_no_process_are_refused(few_processes):
+    client, image, count = Client(few_processes), fixture_bytes("photo-420.jpg"), 60
+
+    # One that waited for a process would block the uploads behind it, whose processes others wait for.
+    found = ends(client.batch(slow_upload(client, [str(number) for number in range(count)], image), timeout=60))
+    assert sorted(int(part.item_id) for part in found) == list(range(count))
+    refused = [part.error for part in found if part.WhichOneof("part") == "error"]
+    assert 0 < len(refused) < count
+    assert all(error.code == code_pb2.RESOURCE_EXHAUSTED and "busy" in error.message for error in refused), refused
+    last = list(client.batch(slow_upload(client, ["one"], image), timeout=60))[-1]
+    assert last.WhichOneof("part") == "report"
+
+
+def noise(width: int, height: int, seed: int = 0) -> Image.Image:
+    return Image.frombytes("RGB", (width, height), random.Random(seed).randbytes(width * height * 3))
+
+
+def saved(image: Image.Image, **options) -> bytes:
+    file = io.BytesIO()
+    image.save(file, **options)
+    return file.getvalue()
+
+
+def animation(width: int, height: int, count: int, **options) -> bytes:
+    frames = [noise(width, height, seed) for seed in range(count)]
+    return saved(frames[0], save_all=True, append_images=frames[1:], duration=50, **options)
+
+
+FLOATS = {"preferred_format": "OUTPUT_FORMAT_RAW", "tensor": {"element_type": "TENSOR_ELEMENT_TYPE_F32"}}
+# Of which a frame, a strip or the whole is larger than what most images need.
+LARGE = {
+    "GIF to PNG": lambda: (animation(64, 64, 100, format="GIF"), {"max_frames": 0, "preferred_format": 3}),
+    "WebP to GIF": lambda: (animation(300, 200, 30, format="WEBP"), {
+        "max_frames": 0, "preferred_format": "OUTPUT_FORMAT_GIF"}),
+    "long frames": lambda: (saved(
+        noise(4, 4), format="PNG", save_all=True, append_images=[noise(4, 4, seed) for seed in range(1, 200)],
+        duration=65_000_000), {"max_frames": 0, "preferred_format": "OUTPUT_FORMAT_GIF"}),
+    "wide floats": lambda: (saved(noise(9000, 64), format="JPEG"), FLOATS),
+    "turned floats": lambda: (saved(noise(4000, 300), format="JPEG"), FLOATS | {"rotation": 180}),
+    "turned noise": lambda: (saved(noise(8000, 300), format="BMP"), {"preferred_format": 3}),
+    "one row": lambda: (saved(noise(700_000, 1), format="PNG"), {"rotation": 180, "preferred_format": 3}),
+}
+
+
+@pytest.fixture(scope="module")
+def workers():
+    both = [Worker("--isolation", kind, "--cache-memory-mib", "0", "--memory-limit-mib", "1024")
+            for kind in ("process", "none")]
+    yield both
+    assert [worker.stop() for worker in both] == [0, 0]
+
+
+@pytest.mark.parametrize("name", LARGE)
+def test_large_results_are_those_without_isolation(workers, name):
+    image, configuration = LARGE[name]()
+    isolated, plain = (
+        b"".join(part.chunk for part in Client(worker).process(image, **configuration)) for worker in workers)
+    assert isolated == plain and len(plain) > 0
+
+
+def test_fields_that_do_not_fit_into_a_message_to_a_process_are_a_limit(isolated):
+    client = Client(isolated)
+    request = client.message("ProcessImageRequest")(image=fixture_bytes("photo-420.jpg"))
+    for number in range(16):
+        configuration = request.renditions.add(rendition_id=str(number)).configuration
+        for place in range(100):
+            region = configuration.regions.add(effect="REGION_EFFECT_FILL")
+            region.area.x, region.area.y, region.area.width, region.area.height = place + 0.25, 0.25, 7.5, 7.5
+            region.color.red, region.color.green, region.color.blue = 200, 200, 255
+    with pytest.raises(grpc.RpcError, match="at most 163840 are accepted") as refused:
+        list(client.call("ProcessImage", "unary_stream")(request, timeout=60))
+    assert refused.value.code() == grpc.StatusCode.FAILED_PRECONDITION
+    assert favicon(isolated)
 
 
 def test_cancellation_ends_the_work_within_a_strip(isolated, large_photo):

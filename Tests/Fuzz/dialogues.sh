@@ -6,7 +6,7 @@
 # The worker must survive each, return all memory, and give others the same results as before, also meanwhile. After a
 # round it may have neither more threads nor much more memory than at its beginning. The tests have the first few seeds; a
 # seed that fails here belongs there. Prints the use of memory and the seeds of each round, and stops at the first that
-# fails. For a load meanwhile, run `make bench` at the same time.
+# fails. To add load, run `make bench` at the same time.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 

@@ -222,6 +222,28 @@ struct ItemTableTests {
     #expect(table.mayWaitForMemory(second))
   }
 
+  @Test("lets an upload wait for a process only while no other unfinished one has or awaits one")
+  func processes() async {
+    let (first, second, finished) = (item("a"), item("b"), item("c"))
+    for item in [first, second, finished] { await table.begin(item) }
+    table.complete(finished)
+    #expect(table.mayWaitForProcess(first) && !table.mayWaitForProcess(second) && table.mayWaitForProcess(finished))
+    table.remove(first)
+    #expect(table.mayWaitForProcess(second))
+    for item in [second, finished] { table.remove(item) }
+  }
+
+  @Test("lets one whole image fewer wait than may be in progress while an upload needs the stream")
+  func waitingWholeImages() async {
+    let (upload, whole) = (item("a"), item("b", isWhole: true))
+    for item in [upload, whole] { await table.begin(item) }
+    #expect(table.mayWait(whole))
+    #expect(table.mayWaitForProcess(upload) && !table.mayWait(whole))
+    table.complete(upload)
+    #expect(table.mayWait(whole))
+    for item in [upload, whole] { table.remove(item) }
+  }
+
   @Test("ends the chunks of uploads that can't go on, and calls itself changed when an item ends")
   func chunks() async {
     let (first, second) = (item("a"), item("b"))

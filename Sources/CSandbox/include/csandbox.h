@@ -125,7 +125,7 @@ typedef struct csandbox_event {
   uint32_t kind; ///< csandbox_event_kind
   uint32_t id;
   int32_t pid;
-  int32_t status;      ///< When ended: the wait status. When not started: the error number, 0 if something was missing.
+  int32_t status;      ///< When ended: the wait status. When not started: the error number, or 0.
   uint64_t data_bytes; ///< When started: the private memory that every helper has at its start.
 } csandbox_event;
 

@@ -32,11 +32,20 @@ package struct ImagePlan: Sendable {
   /// The bytes to reserve for the image: its working set, and the compressed bytes that wait to be read.
   package var reservedByteCount: UInt64 { workingSetByteCount + waitingByteCount }
 
-  /// An upper bound of the compressed bytes that can accumulate before work on the image pauses.
+  /// An upper bound of the compressed bytes that can accumulate before work on the image pauses: those that wait, and
+  /// those of a strip or a frame, within which it does not pause.
   private var waitingByteCount: UInt64 {
     let most = UInt64(ByteFlow.maxWaitingByteCount + EncodeStage.bufferByteCount)
     guard passedThrough == nil else { return most }
-    return plans.reduce(0) { sum, plan in min(most, sum + ((try? plan.encoder.maxByteCount()) ?? most)) }
+    var (all, atOnce) = (UInt64(0), UInt64(0))
+    for plan in plans {
+      guard let whole = try? plan.encoder.maxByteCount() else { return most }
+      let height = UInt64(max(1, plan.outputSize.height))
+      let isAnimation = plan.frames.isAnimation
+      atOnce += isAnimation ? whole : min(whole, (whole / height + 1) * UInt64(OrientStage.stripRowCount))
+      all += isAnimation ? whole + most : whole
+    }
+    return min(all, most + atOnce)
   }
 
   /// The number of pixels that are written for all results.

@@ -17,7 +17,8 @@ struct OrientStage: Stage {
   private var unsent: [Strip.Rows]?
   private(set) var isPaused = false
 
-  private static let stripRowCount = 64
+  /// More rows than any other stage emits at once.
+  static let stripRowCount = 64
 
   init(_ plan: Plan) {
     orientation = plan.orientation

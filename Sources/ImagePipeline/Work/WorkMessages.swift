@@ -28,6 +28,9 @@ package enum WorkRequest {
         }
       }
 
+      /// Whether a result may have several frames.
+      package var mayHaveFrames: Bool { configurations.contains { $0.maxFrames ?? 1 != 1 } }
+
       /// The configurations of the results; that of a preview selects one frame.
       var configurations: [ProcessingConfiguration] {
         switch self {

@@ -191,7 +191,8 @@ struct BatchStream: Sendable {
     case .whole(let image):
       return PreviewedJob(
         item.renditions, from: WholeImage(image, isCharged: memory.receivesMessages), to: sink,
-        admission: memory, environment: environment, cancellation: item.cancellation, caller: caller)
+        admission: ItemAdmission(item: item, table: items, memory: memory), environment: environment,
+        cancellation: item.cancellation, caller: caller)
     case .upload(let chunks):
       return PreviewedJob(
         item.renditions,

@@ -29,6 +29,10 @@ final class ItemTable: Sendable {
     var state: ItemState
     /// The share of an upload that has memory and whose bytes are still arriving.
     var share: Claim?
+    /// Whether the item has a process or waits for one.
+    var usesProcess = false
+    /// Whether the item, whose bytes have all arrived, waits for memory or a process, or has waited.
+    var mayWait = false
   }
 
   private struct State {
@@ -159,6 +163,32 @@ final class ItemTable: Sendable {
       guard state.entries[item.id]?.state.isUploading ?? false else { return true }
       guard !state.entries.values.contains(where: \.state.needsStream) else { return false }
       state.entries[item.id]?.state.set(.waiting)
+      return true
+    }
+  }
+
+  /// Records that an upload uses a process, and returns whether it may wait for one.
+  ///
+  /// As for memory, an unfinished upload waits only while no other of its stream has a process or waits for one.
+  func mayWaitForProcess(_ item: BatchItem) -> Bool {
+    state.withLock { state in
+      guard state.entries[item.id]?.state.isUploading ?? false else { return true }
+      let isOther = state.entries.values.contains { $0.usesProcess && $0.state.isUploading && $0.item !== item }
+      state.entries[item.id]?.usesProcess = true
+      return !isOther
+    }
+  }
+
+  /// Whether an item whose bytes arrived in one part may wait for memory or a process.
+  ///
+  /// Once as many such items as possible wait, the next one blocks the stream. What they wait for may belong to an upload
+  /// whose bytes are behind it, so that one fewer may wait while there is such an upload.
+  func mayWait(_ item: BatchItem) -> Bool {
+    state.withLock { state in
+      let needsStream = state.entries.values.contains { $0.state.needsStream || $0.usesProcess && $0.state.isUploading }
+      let waitingCount = state.entries.values.count { $0.mayWait && $0.item !== item }
+      guard !needsStream || waitingCount < maxWholeImages - 1 else { return false }
+      state.entries[item.id]?.mayWait = true
       return true
     }
   }

@@ -11,6 +11,8 @@ struct UploadAdmission: ImageAdmission {
   let shares: ConnectionShares
   let connection: String
 
+  func mayWaitForProcess() -> Bool { table.mayWaitForProcess(item) }
+
   func reserve(_ byteCount: Int, cancellation: Cancellation) async throws(PipelineError) -> Reservation {
     // Before the wait: an upload that exceeds its connection's share is refused immediately.
     let share = table.isComplete(item) ? nil : try shares.take(byteCount, of: connection)
@@ -25,4 +27,20 @@ struct UploadAdmission: ImageAdmission {
       throw error
     }
   }
+}
+
+/// Admits an image of a batch stream whose bytes arrived in one part.
+struct ItemAdmission: ImageAdmission {
+  let item: BatchItem
+  let table: ItemTable
+  let memory: MemoryBudget
+
+  func mayWaitForProcess() -> Bool { table.mayWait(item) }
+
+  func reserve(_ byteCount: Int, cancellation: Cancellation) async throws(PipelineError) -> Reservation {
+    guard table.mayWait(item) else { return try memory.reserveNow(byteCount) }
+    return try await memory.reserve(byteCount, cancellation: cancellation)
+  }
+
+  func reserveSpare(_ byteCount: Int) -> Reservation? { memory.reserveSpare(byteCount) }
 }

@@ -44,15 +44,15 @@ final class HelperChannel: WorkChannel {
   var maxByteCount: Int { HelperLayout.inputByteCount }
   var kept: KeptResults? { session.kept }
 
-  func prepare(isUpload: Bool) async throws(PipelineError) {
+  func prepare(isUpload: Bool, mayWait: Bool) async throws(PipelineError) {
     guard session.process == nil, !isBegun else { return }
     let asked = ContinuousClock.now
     defer { waited(.helper, asked.duration(to: .now)) }
-    try await session.begin(isUpload: isUpload)
+    try await session.begin(isUpload: isUpload, mayWait: mayWait)
   }
 
-  func prepareNow() throws(PipelineError) {
-    if session.process == nil, !isBegun { try session.beginNow() }
+  func prepareNow(isUpload: Bool) throws(PipelineError) {
+    if session.process == nil, !isBegun { try session.beginNow(isUpload: isUpload) }
   }
 
   func takeCPUTime() -> Duration { session.takeCPUTime() }
@@ -146,14 +146,15 @@ final class HelperChannel: WorkChannel {
     let count = min(supplied.count, bytes.byteCount)
     let whole = count < bytes.byteCount ? count - count % ImageServer.windowByteCount : count
     if whole > 0 { return supplied.prefix(whole) }
-    if case .readHeader = request {
+    if case .readHeader(let planning) = request {
+      dialogue.mayHaveFrames = planning.results.mayHaveFrames
       windowByteCount = min(max(windowByteCount, bytes.byteCount), HelperLayout.inputByteCount)
       charge?.grow(
         to: HelperPool.helperByteCount + windowByteCount - HelperPool.inputByteCount + auxiliary.byteCount)
     }
     let window = bytes.extracting(first: windowByteCount)
     dialogue.supply(byteCount: window.byteCount)
-    session.write(window)
+    session.write(window, maxFileByteCount: dialogue.maxFileByteCount)
     supplied = 0..<window.byteCount
     return supplied
   }

@@ -26,6 +26,8 @@ struct HelperDialogue {
   private var isPreview = false
   /// Whether the request keeps gain maps, whose results are spooled.
   private var keepsGainMap = false
+  /// Whether a result may have several frames, which are spooled.
+  var mayHaveFrames = false
   private var renditions: [RenditionState] = []
   /// The number of the image's bytes that were supplied.
   private var suppliedByteCount: UInt64 = 0
@@ -179,12 +181,29 @@ struct HelperDialogue {
   private static let margin: UInt64 = 1 << 20
   /// The maximum number of bytes for a pixel of a result, whatever its format.
   private static let bytesPerResultPixel: UInt64 = 16
+  /// The maximum number of bytes for a frame of a result in addition to its pixels.
+  ///
+  /// One that is shown for longer than its format can state becomes up to 101 frames.
+  private static let bytesPerFrame: UInt64 = 8 << 10
   /// The maximum number of bytes for a pixel in temporary files: three channels of 32 bits.
   private static let bytesPerSpilledPixel: UInt64 = 12
 
   /// The maximum size of a result: that of its pixels, and that of the image if it may be passed through.
   private func maxByteCount(of result: PlannedResult) -> UInt64 {
-    Self.pixelCount(result.output) * Self.bytesPerResultPixel + (isPreview ? 0 : 2 * suppliedByteCount) + Self.margin
+    var byteCount = Self.pixelCount(result.output) * Self.bytesPerResultPixel
+    // Only a request for frames can have a result with several.
+    if mayHaveFrames, result.output.frameCount != 1 {
+      let all = (byteCount + Self.bytesPerFrame).multipliedReportingOverflow(by: maxFrameCount(of: result.input))
+      byteCount = all.overflow ? 1 << 60 : min(all.partialValue, 1 << 60)
+    }
+    return byteCount + (isPreview ? 0 : 2 * suppliedByteCount) + Self.margin
+  }
+
+  /// The maximum number of frames of a result: those of the image, as far as they are known, within its limits.
+  private func maxFrameCount(of input: ImageInfo) -> UInt64 {
+    let known = input.frameCount > 0 ? UInt64(input.frameCount) : .max
+    let within = limits.maxAnimationPixels / max(1, Self.pixelCount(input)) + 1
+    return min(known, within, UInt64(limits.maxAnimationFrames))
   }
 
   /// The maximum output of a request: what the image has reserved for it, and what a response may have.
@@ -192,8 +211,25 @@ struct HelperDialogue {
     plan.reservedByteCount - plan.workingSetByteCount + UInt64(HelperLayout.outputByteCount)
   }
 
+  /// How many times as large as an image its compressed frames can be in a result, such as those of a lossy animation that
+  /// are stored without loss.
+  private static let frameFactor: UInt64 = 64
+
+  /// The size to which the helper may extend a temporary file: that of the image, or that of a result with frames.
+  var maxFileByteCount: UInt64 {
+    guard mayHaveFrames else { return suppliedByteCount }
+    let planned = plan?.renditions.reduce(UInt64(0)) { most, rendition in
+      guard case .success(let result) = rendition else { return most }
+      return max(most, maxByteCount(of: result))
+    }
+    return max(suppliedByteCount, min(suppliedByteCount * Self.frameFactor, planned ?? .max))
+  }
+
   /// Returns whether the helper may have another temporary file; the size of one that it extends is 0.
+  ///
+  /// The system limits the size of those that it extends, which may be needed before the worker knows the plan.
   mutating func allowsFile(byteCount: UInt64) -> Bool {
+    if byteCount == 0 { return true }
     guard let plan, byteCount <= UInt64(Int64.max) - fileByteCount else { return false }
     let most = plan.renditions.map { rendition in
       guard case .success(let result) = rendition else { return UInt64(0) }

@@ -255,7 +255,14 @@ package final class HelperPool: Sendable {
       }
       return lease
     } catch {
-      state.withLock { $0.count -= 1 }
+      let stranded = state.withLock { state -> [Entry] in
+        state.count -= 1
+        guard state.count == 0 else { return [] }
+        defer { state.waiting = [] }
+        return state.waiting
+      }
+      // No helper is left that could be given back to them.
+      for entry in stranded { entry.waiter.end(nil) }
       throw error
     }
   }

@@ -15,7 +15,6 @@ final class HelperSession {
   private var number: UInt32 = 0
   private var handlerID: UInt64?
   private var cpuTime = HelperCPUTime()
-  private var suppliedByteCount: UInt64 = 0
   /// The results of the helper that are in the cache; `nil` before it is borrowed.
   private(set) var kept: KeptResults?
   /// The file for the image's bytes, if they are kept after a crash.
@@ -38,15 +37,18 @@ final class HelperSession {
 
   // MARK: Borrow and give back
 
-  /// Waits for a helper.
+  /// Takes a helper, and waits for one if it may.
   /// - Throws: `overloaded`, `cancelled`.
-  func begin(isUpload: Bool) async throws(PipelineError) {
+  func begin(isUpload: Bool, mayWait: Bool) async throws(PipelineError) {
+    guard mayWait else { return try beginNow(isUpload: isUpload) }
     begin(try await pool.borrow(for: caller, isUpload: isUpload, cancellation))
   }
 
   /// Takes a helper if one is available.
   /// - Throws: `overloaded`.
-  func beginNow() throws(PipelineError) { begin(try pool.borrowNow(for: caller)) }
+  func beginNow(isUpload: Bool) throws(PipelineError) {
+    begin(try pool.borrowNow(for: caller, isUpload: isUpload))
+  }
 
   private func begin(_ lease: HelperPool.Lease) {
     var lease = lease
@@ -88,9 +90,9 @@ final class HelperSession {
   // MARK: The image's bytes
 
   /// Copies the next bytes of the image, at most `HelperLayout.inputByteCount`, to the helper.
-  func write(_ bytes: RawSpan) {
-    suppliedByteCount += UInt64(bytes.byteCount)
-    lease?.process.limitFiles(byteCount: suppliedByteCount)
+  /// - `maxFileByteCount`: the size to which it may then extend a temporary file.
+  func write(_ bytes: RawSpan, maxFileByteCount: UInt64) {
+    lease?.process.limitFiles(byteCount: maxFileByteCount)
     lease?.process.write(bytes)
     input?.write(bytes)
   }
@@ -122,9 +124,11 @@ final class HelperSession {
     guard let process else {
       throw PipelineError(.internalDefect, "an image without a process was continued")
     }
+    let message = request.bytes(work: number) { pool.encode($0) }
+    try check(messageByteCount: message.count)
     let response: HelperResponse
     do throws(HelperLoss) {
-      response = try responses(to: request, of: process, makeFile, collect)
+      response = try responses(to: message, of: process, makeFile, collect)
     } catch {
       let error = self.error(of: error)
       release()
@@ -138,11 +142,23 @@ final class HelperSession {
     return response
   }
 
+  /// - Throws: `limitExceeded` if a request is larger than a message to a helper can be.
+  private func check(messageByteCount: Int) throws(PipelineError) {
+    let limit = HelperLayout.messageByteCount
+    guard messageByteCount > limit else { return }
+    throw PipelineError(
+      .limitExceeded,
+      "the fields of the request take \(messageByteCount) bytes for the process that works on the image; at most "
+        + "\(limit) are accepted; send the renditions in several requests, or with fewer fields",
+      limit: PipelineError.Limit(
+        name: "request_bytes_for_process", limit: UInt64(limit), value: UInt64(messageByteCount)))
+  }
+
   private func responses(
-    to request: HelperRequest, of process: HelperProcess, _ makeFile: (UInt64) -> Int32,
+    to message: [UInt8], of process: HelperProcess, _ makeFile: (UInt64) -> Int32,
     _ collect: (HelperResponse, HelperProcess) throws(HelperLoss) -> Void
   ) throws(HelperLoss) -> HelperResponse {
-    try process.send(request.bytes(work: number) { pool.encode($0) })
+    try process.send(message)
     var all = HelperResponse()
     while true {
       guard let response = HelperResponse(try process.receive(makeFile: makeFile)) else {

@@ -54,7 +54,7 @@ extension ImageJob {
 
   /// Reads input until the header is complete and the results are planned.
   func readHeader() async throws -> PlannedImage {
-    try await work.channel.prepare(isUpload: input.source.whole == nil)
+    try await work.channel.prepare(isUpload: input.source.whole == nil, mayWait: admission.mayWaitForProcess())
     while true {
       try readHeaderWindow()
       if let plan = work.plan { return plan }

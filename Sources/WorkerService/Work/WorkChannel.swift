@@ -8,13 +8,15 @@ protocol WorkChannel: AnyObject {
   var maxByteCount: Int { get }
 
   /// Waits until requests can be sent.
-  /// - Parameter isUpload: Whether the image arrives in several messages.
+  /// - Parameters:
+  ///   - isUpload: Whether the image arrives in several messages.
+  ///   - mayWait: Whether the image waits if it has to; otherwise it is refused.
   /// - Throws: `overloaded`, `cancelled`.
-  func prepare(isUpload: Bool) async throws(PipelineError)
+  func prepare(isUpload: Bool, mayWait: Bool) async throws(PipelineError)
 
   /// Makes the channel ready without waiting.
   /// - Throws: `overloaded` if that is not possible.
-  func prepareNow() throws(PipelineError)
+  func prepareNow(isUpload: Bool) throws(PipelineError)
 
   /// Sends a request and waits for its response; see `ImageServer.serve`.
   ///
@@ -35,8 +37,8 @@ extension ImageServer: WorkChannel {
   var maxByteCount: Int { Self.windowByteCount }
   var kept: KeptResults? { nil }
 
-  func prepare(isUpload: Bool) {}
-  func prepareNow() {}
+  func prepare(isUpload: Bool, mayWait: Bool) {}
+  func prepareNow(isUpload: Bool) {}
   func takeCPUTime() -> Duration { .zero }
 }
 

@@ -102,6 +102,24 @@ struct DialogueOutcomeTests {
     }
   }
 
+  @Test("a result has the size of several frames only if they were requested")
+  func frames() {
+    var output = Dialogue.info("gif")
+    output.frameCount = 0
+    var input = Dialogue.info("gif")
+    input.frameCount = 3
+    // 8 by 8 pixels of 16 bytes and 8 KiB for each frame.
+    let most = 3 * (64 * 16 + (8 << 10)) + (1 << 20)
+    for (mayHaveFrames, byteCount, isAccepted) in [
+      (false, Dialogue.maxResultByteCount, true), (false, Dialogue.maxResultByteCount + 1, false), (true, most, true),
+      (true, most + 1, false),
+    ] {
+      var account = Dialogue.account([Dialogue.planned(input, output)], reserved: 4 << 20)
+      account.mayHaveFrames = mayHaveFrames
+      #expect(Dialogue.accepts(account, Dialogue.output((0, byteCount), isPartial: true)) == isAccepted, "\(byteCount)")
+    }
+  }
+
   @Test("temporary files have the size of the decoded image together")
   func files() {
     func answers(_ account: HelperDialogue, _ byteCounts: [UInt64]) -> [Bool] {

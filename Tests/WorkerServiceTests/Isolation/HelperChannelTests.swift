@@ -62,8 +62,8 @@ struct HelperChannelTests {
       let work = try await Isolated.work(in: pool)
       #expect(throws: PipelineError.self) { try work.readHeader(bytes.span.bytes, isLast: true, Isolated.planning) }
       #expect(pool.idleCount == pool.count && pool.lostCount == UInt64(lostCount))
-      try await work.channel.prepare(isUpload: false)
-      try work.channel.prepareNow()
+      try await work.channel.prepare(isUpload: false, mayWait: true)
+      try work.channel.prepareNow(isUpload: false)
       #expect(pool.idleCount == pool.count)
     }
   }

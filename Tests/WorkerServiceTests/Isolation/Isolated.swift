@@ -58,7 +58,7 @@ enum Isolated {
       pool, caller: "", limits: ImageLimits(), memory: memory, cancellation: cancellation, tracing: tracing,
       waited: { _, _ in })
     let work = ImageWork(channel, memory: memory)
-    try await work.channel.prepare(isUpload: false)
+    try await work.channel.prepare(isUpload: false, mayWait: true)
     return work
   }
 

@@ -88,6 +88,8 @@ private struct PreviewAdmission: ImageAdmission {
   let image: any ImageAdmission
   let source: PreviewTee
 
+  func mayWaitForProcess() -> Bool { image.mayWaitForProcess() }
+
   func reserve(_ byteCount: Int, cancellation: Cancellation) async throws(PipelineError) -> Reservation {
     let asked = ContinuousClock.now
     defer { source.preview.clock.queued += asked.duration(to: .now) }
