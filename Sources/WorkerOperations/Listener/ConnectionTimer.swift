@@ -30,7 +30,7 @@ final class ConnectionTimer: ChannelInboundHandler {
 
   func channelActive(context: ChannelHandlerContext) {
     let isOpen = open(context)
-    // Also of a refused connection, whose end the HTTP/2 handler else keeps from what releases it.
+    // An HTTP/2 handler that has not heard of a connection does not pass on its end, which releases other handlers.
     context.fireChannelActive()
     if !isOpen { context.close(promise: nil) }
   }

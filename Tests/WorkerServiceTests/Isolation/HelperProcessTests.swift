@@ -4,6 +4,7 @@ import GRPCCore
 import GRPCProtobuf
 import ImagePipeline
 import InMemoryTracing
+import Synchronization
 import TestSupport
 import Testing
 import Tracing
@@ -285,5 +286,24 @@ struct HelperProcessTests {
     let returned = leases.removeLast()
     pool.giveBack(returned, isUsable: true)
     #expect(try await waiting.value.process === returned.process)
+  }
+
+  @Test("images that wait are refused once no process can be started")
+  func waitingForNothing() async throws {
+    let program = FileManager.default.temporaryDirectory.appendingPathComponent("helper-\(UUID())")
+    try FileManager.default.createSymbolicLink(at: program, withDestinationURL: Isolated.faultyProgram)
+    let zygote = HelperZygote(program: program.path, arguments: [])
+    let pool = HelperPool(zygote: zygote, threadCount: 1, maxCount: 2)
+    let leases = [try pool.borrowNow(for: ""), try pool.borrowNow(for: "")]
+    let waiting = (0..<3).map { _ in Task { try await pool.borrow(for: "", isUpload: false, Cancellation()) } }
+    while pool.state.withLock({ $0.waiting.count }) < waiting.count { try await Task.sleep(for: .milliseconds(5)) }
+    // Neither helper comes back, and none can take its place.
+    try FileManager.default.removeItem(at: program)
+    kill(try #require(zygote.processID), SIGKILL)
+    for lease in leases { pool.giveBack(lease, isUsable: false) }
+    for image in waiting {
+      let error = await #expect(throws: PipelineError.self) { try await image.value }
+      #expect(error?.code == .overloaded)
+    }
   }
 }

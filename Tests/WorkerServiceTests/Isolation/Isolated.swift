@@ -27,14 +27,16 @@ enum Isolated {
     return HelperPool(zygote: zygote, threadCount: 2, maxCount: 16)
   }
 
+  /// The program whose helpers accept faults.
+  static let faultyProgram = TestProgram.url.deletingLastPathComponent().appendingPathComponent("FaultyHelper")
+
   /// A pool of helpers that accept faults.
   static func faultyPool(
     threadCount: Int = 2, maxCount: Int = 16, patience: HelperPatience = HelperPatience(),
     crashes: CrashDirectory? = nil
   ) -> HelperPool {
-    let program = TestProgram.url.deletingLastPathComponent().appendingPathComponent("FaultyHelper")
-    return HelperPool(
-      zygote: HelperZygote(program: program.path, arguments: []), threadCount: threadCount, maxCount: maxCount,
+    HelperPool(
+      zygote: HelperZygote(program: faultyProgram.path, arguments: []), threadCount: threadCount, maxCount: maxCount,
       patience: patience, crashes: crashes)
   }
 
