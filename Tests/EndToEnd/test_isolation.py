@@ -244,14 +244,14 @@ FLOATS = {"preferred_format": "OUTPUT_FORMAT_RAW", "tensor": {"element_type": "T
 # Of which a frame, a strip or the whole is larger than what most images need.
 LARGE = {
     "GIF to PNG": lambda: (animation(64, 64, 100, format="GIF"), {"max_frames": 0, "preferred_format": 3}),
-    "WebP to GIF": lambda: (animation(300, 200, 30, format="WEBP"), {
-        "max_frames": 0, "preferred_format": "OUTPUT_FORMAT_GIF"}),
+    "WebP to GIF": lambda: (animation(100, 75, 30, format="WEBP"), {
+        "max_frames": 0, "preferred_format": "OUTPUT_FORMAT_GIF", "max_width": 400, "allow_upscale": True}),
     "long frames": lambda: (saved(
-        noise(4, 4), format="PNG", save_all=True, append_images=[noise(4, 4, seed) for seed in range(1, 200)],
+        noise(4, 4), format="PNG", save_all=True, append_images=[noise(4, 4, seed) for seed in range(1, 1000)],
         duration=65_000_000), {"max_frames": 0, "preferred_format": "OUTPUT_FORMAT_GIF"}),
-    "wide floats": lambda: (saved(noise(9000, 64), format="JPEG"), FLOATS),
-    "turned floats": lambda: (saved(noise(4000, 300), format="JPEG"), FLOATS | {"rotation": 180}),
-    "turned noise": lambda: (saved(noise(8000, 300), format="BMP"), {"preferred_format": 3}),
+    "wide floats": lambda: (saved(noise(20_000, 64), format="JPEG"), FLOATS),
+    "rotated floats": lambda: (saved(noise(4000, 300), format="JPEG"), FLOATS | {"rotation": 180}),
+    "rotated noise": lambda: (saved(noise(8000, 300), format="BMP"), {"preferred_format": 3}),
     "one row": lambda: (saved(noise(700_000, 1), format="PNG"), {"rotation": 180, "preferred_format": 3}),
 }
 

@@ -3,7 +3,7 @@ internal import NIOCore
 /// Reads the frames that the HTTP/2 handler writes.
 ///
 /// It withholds the windows that the handler opens, which `MessageReceiver` opens when there is memory for a message, and
-/// finds out that the handler has ended the connection.
+/// finds out that the handler has ended the connection. Nothing more is sent on a connection that was refused or cut.
 ///
 /// Needed with grpc-swift-nio-transport 2.9.2, which opens windows whatever memory there is, and with swift-nio-http2
 /// 1.46.0, which reports the end of the connection only to the client.
