@@ -247,6 +247,25 @@ def test_urls_of_a_batch_are_opened_at_the_same_time(memory: Any, monkeypatch: p
         results.close()
 
 
+def test_a_file_that_cannot_be_closed_has_been_read() -> None:
+    class File:
+        def __init__(self) -> None:
+            self.read = io.BytesIO(b"image").read
+
+        def close(self) -> None:
+            raise OSError("the connection is lost")
+
+    class OpenFile:
+        def open(self) -> Any:
+            return File()
+
+    with FakeWorker() as worker, Client(worker.address) as client:
+        assert client.process(OpenFile()).data == b"egami"
+        images: list[tuple[int, Any]] = [(1, OpenFile()), (2, b"image")]
+        results = list(client.batch(images))
+        assert sorted((result.key, result.unwrap().data) for result in results) == [(1, b"egami"), (2, b"egami")]
+
+
 @pytest.mark.parametrize("hidden, url, text", [
     ("fsspec", "s3://bucket/a.jpg", "images of s3:// need fsspec: pip install fsspec"),
     ("s3fs", "s3a://bucket/a.jpg", "images of s3a:// need a file system of fsspec: pip install 'fsspec[s3]' ("),

@@ -87,15 +87,21 @@ def test_fields_of_the_caller_replace_others() -> None:
         gravity="north")
     assert fields["resize_mode"] == "fit" and fields["pad"] is False and fields["gravity"] == "north"
     assert fields["tensor"] == {
-        "element_type": "f16", "layout": "chw", "channels": "bgr", "normalization": None, "mean": [1.0, 2.0, 3.0]}
+        "element_type": "f16", "layout": "CHW", "channels": "bgr", "normalization": None, "mean": [1.0, 2.0, 3.0]}
     with TensorWorker() as worker, Client(worker.address) as client:
         [_] = client.tensors([b"1"], width=4, height=2, tensor={"mean": [1.0, 2.0, 3.0]}, dtype="uint8")
         assert list(worker.requests[0].start.configuration.tensor.mean) == [1, 2, 3]
+    for mean in numpy.array([1, 2, 3], numpy.float32), numpy.array([1, 2, 3]):
+        sent = configuration(tensors.tensor_fields(tensor={"mean": mean}))
+        assert sent and list(sent.tensor.mean) == [1, 2, 3]
+    with pytest.raises(TypeError, match="tensor must be a dictionary or TensorOptions, not list"):
+        tensors.tensor_fields(tensor=[1.0])
 
 
 @pytest.mark.parametrize("options, shape", [
     ({}, (3, 2, 4)), ({"layout": "HWC"}, (2, 4, 3)), ({"channels": "GRAY"}, (1, 2, 4)), ({"channels": "Bgr"}, (3, 2, 4)),
     ({"tensor": {"layout": "HWC", "channels": "Gray"}}, (2, 4, 1)), ({"tensor": {"layout": 1, "channels": 3}}, (2, 4, 1)),
+    ({"layout": None}, (3, 2, 4)), ({"tensor": wire.TensorOptions(channels="TENSOR_CHANNELS_GRAY")}, (1, 2, 4)),
     ({"tensor": {"layout": None, "channels": None, "element_type": None}}, (3, 2, 4)), ({"layout": "hwc", "tensor": {"layout": None}}, (2, 4, 3))])
 def test_names_of_enumerations_may_have_capitals_and_none_is_the_default(options: Any, shape: tuple[int, ...]) -> None:
     options = {"width": 4, "height": 2, **options}
@@ -233,7 +239,7 @@ def test_calls_use_the_memory_of_the_calls_before_them_again() -> None:
         for size in [4, 4, 4, 2, 2]:
             images = [b"%d" % number for number in range(size)]
             [batch] = client.tensors(images, batch_size=size, width=4, height=2, dtype="uint8", shared_memory=True)
-            assert [row.max() for row in batch.array] == list(range(size)) and len(segments()) <= 2
+            assert [row.max() for row in batch.unwrap()] == list(range(size)) and len(segments()) <= 2
             del batch
         places = [request.start.shared_memory for request in worker.requests]
         assert len({place.name for place in places}) == 2 and len({place.token for place in places}) == 5

@@ -76,6 +76,8 @@ def _set(message: Message, field: Any, value: Any, path: str) -> None:
     if field.message_type is not None and field.message_type.GetOptions().map_entry:
         getattr(message, field.name).update(value)
     elif field.is_repeated if hasattr(field, "is_repeated") else field.label == field.LABEL_REPEATED:
+        if hasattr(value, "tolist"):  # an array of NumPy
+            value = value.tolist()
         if isinstance(value, (str, bytes, Mapping)) or not isinstance(value, Sequence):
             raise TypeError(f"{path} must be a list")
         if field.message_type is None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import io
 import os
 import re
@@ -252,12 +253,14 @@ class _File(Reader):
                 self.drop()
 
     async def close(self) -> None:
-        if self._closes and not self._is_abandoned:
-            await in_thread(self._file.close)
+        if not self._is_abandoned:
+            await in_thread(self.drop)
 
     def drop(self) -> None:
         if self._closes:
-            self._file.close()
+            # All that was needed has been read.
+            with contextlib.suppress(Exception):
+                self._file.close()
 
 
 class _Bytes(Reader):

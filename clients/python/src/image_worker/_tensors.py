@@ -112,7 +112,7 @@ class TensorBatch:
 
 
 def tensor_fields(
-    *, width: int | None = None, height: int | None = None, dtype: str = "float32", layout: str = "chw",
+    *, width: int | None = None, height: int | None = None, dtype: str = "float32", layout: str | None = None,
     channels: str = "rgb", normalize: str | None = None, mode: str = "fill", **fields: object,
 ) -> dict[str, Any]:
     """Returns the fields of a configuration. Those of the caller that are set replace others; in `tensor`, one by one."""
@@ -124,10 +124,14 @@ def tensor_fields(
         size = {"max_width": width, "max_height": height, "allow_upscale": True, **_MODES[mode]}
     elif width is not None or height is not None:
         raise ValueError("width and height must be set together; without both, the image keeps its size")
-    own = fields.get("tensor")
+    own = fields.get("tensor") or {}
+    if isinstance(own, wire.TensorOptions):
+        own = {field.name: value for field, value in own.ListFields()}
+    if not isinstance(own, Mapping):
+        raise TypeError(f"tensor must be a dictionary or TensorOptions, not {type(own).__name__}")
     tensor = {
-        "element_type": _ELEMENTS[dtype], "layout": layout.lower(), "channels": channels, "normalization": normalize,
-        **({name: value for name, value in own.items() if value is not None} if isinstance(own, Mapping) else {})}
+        "element_type": _ELEMENTS[dtype], "layout": layout or "chw", "channels": channels, "normalization": normalize,
+        **{name: value for name, value in own.items() if value is not None}}
     return {"preferred_format": "raw", **size, **fields, "tensor": tensor}
 
 
