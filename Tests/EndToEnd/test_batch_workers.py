@@ -148,12 +148,15 @@ def test_workers_give_the_bytes_that_this_process_gives(tmp_path):
 def test_a_preview_comes_from_workers_too(tmp_path):
     (tmp_path / "a.jpg").write_bytes(fixture_bytes("photo-420.jpg"))
     worker = Worker("--cache-memory-mib", "0")
+    qualities = []
     try:
         for name, to in [("local", []), ("remote", ["--to", worker.address])]:
             run = Run(tmp_path / "a.jpg", "--out", tmp_path / name, "--max-width", "200", "--preview", *to)
             assert run.wait() == 0, run.errors
+            qualities.append({line.get("rendition"): line["quality"] for line in run.lines})
     finally:
         assert worker.stop() == 0
+    assert qualities[0] == qualities[1] and len(qualities[0]) == 2
     assert results(tmp_path / "local") == results(tmp_path / "remote")
     assert sorted(results(tmp_path / "remote")) == ["a-preview.jpg", "a.jpg"]
 
@@ -224,6 +227,15 @@ def test_workers_that_are_not_there_end_the_batch(tmp_path):
     run = Run(tmp_path / "a.jpg", "--out", tmp_path / "out", "--to", "127.0.0.1:1", "--give-up-seconds", "1")
     assert run.wait(seconds=60) == 69 and "no worker could be reached for" in run.errors
     assert run.lines == [] and results(tmp_path / "out") == {}
+
+
+def test_one_signal_ends_a_batch_without_workers(tmp_path):
+    (tmp_path / "a.jpg").write_bytes(fixture_bytes("photo-420.jpg"))
+    run = Run(tmp_path / "a.jpg", "--out", tmp_path / "out", "--to", "127.0.0.1:1")
+    line = run.process.stderr.readline()
+    assert "127.0.0.1:1" in line, line
+    run.process.send_signal(signal.SIGINT)
+    assert run.wait(seconds=30) == 130
 
 
 def test_failures_are_those_of_this_process(workers, tmp_path):

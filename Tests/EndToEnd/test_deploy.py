@@ -154,9 +154,10 @@ def test_memory_that_the_pod_does_not_have_is_not_rendered(render, limit, settin
             render(values)
 
 
-def test_quantities_that_are_not_understood_and_half_of_mutual_tls_are_named(render):
+def test_values_that_the_chart_cannot_follow_are_named(render):
     for values, message in [
         ({"resources": {"limits": {"memory": "1e3Q"}}}, "resources.limits.memory is .*1e3Q.*; it must be"),
+        ({"settings": {"METRICS_PORT": "9000"}}, "settings.METRICS_PORT: the chart sets IMAGE_WORKER_METRICS_PORT itself; remove it"),
         ({"tls": {"clientAuthoritySecretName": "authority"}}, "tls.clientAuthoritySecretName needs tls.secretName")]:
         with pytest.raises(Exception, match=message):
             render(values)

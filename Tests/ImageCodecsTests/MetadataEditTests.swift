@@ -172,12 +172,45 @@ struct MetadataEditTests {
 
   @Test(
     "XMP keeps no property of the default namespace that no longer holds or is not named",
-    arguments: ["GPSLatitude", "Orientation"])
+    arguments: ["GPSLatitude", "Orientation", "ImageRegion"])
   func defaultNamespace(name: String) {
     let packet = "<rdf:RDF><\(name) xmlns='a'>secret</\(name)><City xmlns='b'>Dorf</City><Item xmlns='c'/></rdf:RDF>"
     let edited = MetadataEdit(keepsXMP: true).edited(ImageMetadata(xmp: Array(packet.utf8))).xmp
     #expect(!Self.holds(edited, "secret") && !Self.holds(edited, name))
     #expect(Self.holds(edited, ">Dorf<") && Self.holds(edited, "<Item "))
+  }
+
+  @Test(
+    "XMP keeps nothing of a namespace that is left out, whatever its prefix",
+    arguments: [
+      "http://www.w3.org/2003/01/geo/wgs84_pos#", "http://ns.google.com/photos/1.0/depthmap/",
+      "http://ns.adobe.com/hdr-gain-map/1.0/", "http://ns.apple.com/faceinfo/1.0/", "http://purl.org/dc/elements/1.1/",
+    ])
+  func otherPrefixes(namespace: String) {
+    func edited(_ packet: String) -> [UInt8] {
+      let edit = MetadataEdit(keepsXMP: true, texts: MetadataTexts(title: "new"))
+      return edit.edited(ImageMetadata(xmp: Array(packet.utf8))).xmp
+    }
+    let declared = "xmlns:q='\(namespace)'"
+    for packet in [
+      "<rdf:RDF \(declared)><rdf:Description q:title='secret' photoshop:City='Dorf'/></rdf:RDF>",
+      "<rdf:RDF><rdf:Description photoshop:City='Dorf' \(declared)><q:title>secret</q:title></rdf:Description></rdf:RDF>",
+      "<rdf:RDF><title xmlns='\(namespace)'>secret</title><City>Dorf</City></rdf:RDF>",
+    ] {
+      let edited = edited(packet)
+      #expect(!Self.holds(edited, "secret") && Self.holds(edited, "Dorf") && Self.holds(edited, ">new<"), "\(packet)")
+    }
+    // The declaration ends with its element, and another one may use its prefix.
+    let inner = "<a \(declared)><b xmlns:q='x' q:title='inner'/></a>"
+    let scoped = edited("<rdf:RDF>\(inner)<q:title>after</q:title><dc:c xmlns:dc='x'/></rdf:RDF>")
+    #expect(Self.holds(scoped, "inner") && Self.holds(scoped, "after") && Self.holds(scoped, "dc:c"))
+  }
+
+  @Test("XMP with more namespaces than any program writes is left out")
+  func manyNamespaces() {
+    let declarations = (0..<300).map { " xmlns:n\($0)='n'" }.joined()
+    let packet = "<rdf:RDF\(declarations)><City>Dorf</City></rdf:RDF>"
+    #expect(MetadataEdit(keepsXMP: true).edited(ImageMetadata(xmp: Array(packet.utf8))).xmp.isEmpty)
   }
 
   @Test(

@@ -15,16 +15,9 @@ struct XMPEditor {
   private static let structural: Set<String> = [
     "Orientation", "ImageWidth", "ImageLength", "ImageHeight", "PixelXDimension", "PixelYDimension", "ExifImageWidth",
     "ExifImageHeight", "ColorSpace", "ICCProfile", "Thumbnails", "HasExtendedXMP", "provenance", "Regions",
-    "MakerNote", "BitsPerSample", "Compression", "PhotometricInterpretation", "SamplesPerPixel",
+    "ImageRegion", "MakerNote", "BitsPerSample", "Compression", "PhotometricInterpretation", "SamplesPerPixel",
     "PlanarConfiguration", "YCbCrSubSampling", "YCbCrPositioning",
   ]
-  /// Namespaces, by their usual prefix, that describe data behind the image: gain maps, depth maps, and videos.
-  private static let structuralPrefixes: Set<String> = [
-    "hdrgm", "HDRGainMap", "Container", "GContainer", "Item", "GDepth", "GImage", "GAudio", "GPano", "GCamera",
-    "Device",
-    "Camera", "apdi", "depthData", "portraitEffectsMatteInfo",
-  ]
-
   /// Returns the edited packet; empty if nothing is left of it.
   func edited(_ packet: [UInt8]) -> [UInt8] {
     let properties = properties
@@ -68,8 +61,8 @@ struct XMPEditor {
 
   /// Whether a property, by its local name in lowercase, is a position: that of EXIF, or one of those of drones, maps and
   /// observations, some of which are misspelled.
-  private static func isPosition(_ name: String, prefix: String) -> Bool {
-    name.hasPrefix("gps") || ["latitude", "longitude", "longtitude"].contains(where: name.hasSuffix) || prefix == "geo"
+  private static func isPosition(_ name: String) -> Bool {
+    name.hasPrefix("gps") || ["latitude", "longitude", "longtitude"].contains(where: name.hasSuffix)
       || name == "absolutealtitude"
   }
 
@@ -79,19 +72,23 @@ struct XMPEditor {
   }
 
   /// Returns whether a property is left out.
-  private func isDropped(_ name: ArraySlice<UInt8>) -> Bool {
-    let parts = name.split(separator: UInt8(ascii: ":"), maxSplits: 1).map { String(decoding: $0, as: UTF8.self) }
-    // A property without a prefix is in the default namespace.
-    guard let local = parts.last, parts[0] != "xmlns" else { return false }
+  private func isDropped(_ name: ArraySlice<UInt8>, _ namespaces: XMPNamespaces) -> Bool {
+    let (prefix, localName) = XMPNamespaces.parts(of: name)
+    if prefix.elementsEqual("xmlns".utf8) || name.elementsEqual("xmlns".utf8) { return false }
+    let local = String(decoding: localName, as: UTF8.self)
     if Self.structural.contains(local) { return true }
-    if parts.count == 2, Self.structuralPrefixes.contains(parts[0]) { return true }
-    let name = local.lowercased()
-    if !edit.keepsLocation && Self.isPosition(name, prefix: parts[0]) { return true }
-    if !edit.keepsSerialNumbers && Self.isIdentifier(name) { return true }
-    guard parts[0] == "dc" else { return false }
-    let texts = edit.texts
-    return (local == "title" && texts.title != nil) || (local == "rights" && texts.copyright != nil)
-      || (local == "description" && texts.description != nil)
+    let lowercased = local.lowercased()
+    if !edit.keepsLocation && Self.isPosition(lowercased) { return true }
+    if !edit.keepsSerialNumbers && Self.isIdentifier(lowercased) { return true }
+    switch namespaces.kind(of: prefix) {
+    case .dataBehindImage: return true
+    case .position: return !edit.keepsLocation
+    case .dublinCore:
+      let texts = edit.texts
+      return (local == "title" && texts.title != nil) || (local == "rights" && texts.copyright != nil)
+        || (local == "description" && texts.description != nil)
+    case .other: return false
+    }
   }
 
   /// Copies the packet; `nil` if it is not well-formed.
@@ -100,6 +97,7 @@ struct XMPEditor {
     var reader = XMLReader(packet)
     var output: [UInt8] = []
     var open: [ArraySlice<UInt8>] = []
+    var namespaces = XMPNamespaces()
     var droppedDepth: Int?
     var isComplete = false
     while let token = reader.next() {
@@ -109,9 +107,10 @@ struct XMPEditor {
       case .instruction(let text):
         if droppedDepth == nil && edit.allowsValue(byteCount: text.count) { output += text }
       case .start(let name, let attributes, let isEmpty):
-        if droppedDepth == nil && isDropped(name) { droppedDepth = open.count }
-        if droppedDepth == nil { output += tag(name, attributes) + Array((isEmpty ? "/>" : ">").utf8) }
-        if !isEmpty { open.append(name) }
+        guard namespaces.open(attributes, depth: open.count) else { return nil }
+        if droppedDepth == nil && isDropped(name, namespaces) { droppedDepth = open.count }
+        if droppedDepth == nil { output += tag(name, attributes, namespaces) + Array((isEmpty ? "/>" : ">").utf8) }
+        if isEmpty { namespaces.close(depth: open.count) } else { open.append(name) }
         if isEmpty && droppedDepth == open.count { droppedDepth = nil }
         if open.count > Self.maxDepth { return nil }
       case .end(let name):
@@ -123,6 +122,7 @@ struct XMPEditor {
           }
           output += Array("</".utf8) + name + [UInt8(ascii: ">")]
         }
+        namespaces.close(depth: open.count)
         if droppedDepth == open.count { droppedDepth = nil }
       }
     }
@@ -130,10 +130,12 @@ struct XMPEditor {
   }
 
   /// Returns a tag with its attributes that remain, without its end.
-  private func tag(_ name: ArraySlice<UInt8>, _ attributes: [XMLReader.Attribute]) -> [UInt8] {
+  private func tag(
+    _ name: ArraySlice<UInt8>, _ attributes: [XMLReader.Attribute], _ namespaces: XMPNamespaces
+  ) -> [UInt8] {
     var tag = [UInt8(ascii: "<")] + name
     for attribute in attributes
-    where !isDropped(attribute.name) && edit.allowsValue(byteCount: attribute.text.count) {
+    where !isDropped(attribute.name, namespaces) && edit.allowsValue(byteCount: attribute.text.count) {
       tag.append(UInt8(ascii: " "))
       tag += attribute.text
     }

@@ -49,11 +49,7 @@ struct RemoteImage: Sendable {
       lines = try requested.results.map { request in
         guard let outcome = outcomes[request.id] else { throw RemoteError.missing }
         var line = line(request.id, folder, suffix: request.suffix) { try outcome.get() }
-        if case .success(let result) = outcome {
-          line.quality = result.report.hasCompressionQuality ? finite(result.report.compressionQuality) : nil
-          line.isQualityChosen = request.configuration.choosesQuality(line.quality)
-          line.similarity = result.report.hasSimilarity ? finite(result.report.similarity) : nil
-        }
+        line.isQualityChosen = request.configuration.choosesQuality(line.quality)
         return line
       }
       if let preview = result.preview {
@@ -67,9 +63,6 @@ struct RemoteImage: Sendable {
     }
     return lines
   }
-
-  /// A number that a worker reports; `nil` for one that JSON cannot contain.
-  private func finite(_ number: Double) -> Double? { number.isFinite ? number : nil }
 
   private func line(
     _ id: String, _ folder: FilePath, suffix: String, _ outcome: () throws -> ImageResult
@@ -118,6 +111,8 @@ extension ResultLine {
     (width, height) = (Int(report.output.width), Int(report.output.height))
     setBytes(of: image, read: min(report.inputBytes, inputByteCount), output: UInt64(result.data.count))
     passthrough = report.passthrough
+    quality = report.hasCompressionQuality ? finite(report.compressionQuality) : nil
+    similarity = report.hasSimilarity ? finite(report.similarity) : nil
     crop = report.hasCrop ? PixelRect(report.crop) : nil
     hiddenRegions = report.hiddenRegions.isEmpty ? nil : report.hiddenRegions.compactMap { PixelRect($0) }
     faces = report.faces.isEmpty ? nil : report.faces.compactMap { PixelRect($0) }
@@ -132,6 +127,9 @@ extension ResultLine {
     milliseconds = timings?["total"]
     note(ReportedWarning.all(of: report))
   }
+
+  /// A number that a worker reports; `nil` for one that JSON cannot contain.
+  private func finite(_ number: Double) -> Double? { number.isFinite ? number : nil }
 
   /// The outcome of an image that has no result.
   init(_ image: BatchImage, failure: any Error) {

@@ -73,7 +73,7 @@ struct RemoteRun: Sendable {
           running.cancelAll()
         }
       }
-      group.addTask { await reportUnreachable() }
+      group.addTask { await watchWorkers() }
       defer {
         client.close()
         group.cancelAll()
@@ -83,9 +83,12 @@ struct RemoteRun: Sendable {
   }
 
   /// Reports each worker that cannot be reached, so that a batch which waits is not silent.
-  private func reportUnreachable() async {
+  ///
+  /// After a signal, nothing can finish if none can be reached.
+  private func watchWorkers() async {
     var (failing, reported): (Set<String>, Set<String>) = ([], [])
     while (try? await Task.sleep(for: Self.warningDelay)) != nil {
+      if stop.isStopped, client.statuses.allSatisfy({ $0.error != nil }) { stop.cancellation.cancel() }
       let failed = client.statuses.filter { $0.error != nil && $0.itemsDone == 0 }
       for status in failed where failing.contains(status.address) {
         if let error = status.error, reported.insert(status.address).inserted { warn(error) }

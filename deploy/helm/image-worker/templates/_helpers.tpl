@@ -40,6 +40,15 @@ app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
 {{- end -}}
 {{- end }}
 
+{{- /* Fails for settings that the chart has already, or that ports and probes would not follow. */ -}}
+{{- define "image-worker.checkSettings" -}}
+{{- range list "HOST" "PORT" "METRICS_HOST" "METRICS_PORT" "INSECURE" -}}
+{{- if hasKey $.Values.settings . -}}
+{{- fail (printf "settings.%s: the chart sets IMAGE_WORKER_%s itself; remove it" . .) -}}
+{{- end -}}
+{{- end -}}
+{{- end }}
+
 {{- /* A probe by gRPC or, with TLS, which the probes of Kubernetes do not know, by HTTP. */ -}}
 {{- define "image-worker.probe" -}}
 {{- if .Values.tls.secretName -}}
