@@ -52,7 +52,7 @@ struct PlaygroundResponder: Sendable {
       response = Self.error(.forbidden, refusal)
     } else {
       do { response = try await answer(request) } catch let error as UploadStore.Refusal {
-        response = Self.error(.init(code: error.status), error.message)
+        response = Self.error(error.status, error.message)
       } catch { response = Self.json(bytes: PlaygroundError(error).json, status: .internalServerError) }
     }
     for field in RequestGate.headers { response.headers[field.name] = field.value }
@@ -132,8 +132,11 @@ struct PlaygroundResponder: Sendable {
   }
 
   private func keep(_ request: Request) async throws -> Response {
-    let body = try await text(of: request)
-    guard let ids = try? JSONDecoder().decode([String].self, from: body), ids.count <= UploadStore.maxCount else {
+    var request = request
+    let body = try await text(of: &request)
+    guard let ids = try? JSONDecoder().decode([String].self, from: Data(body.readableBytesView)),
+      ids.count <= UploadStore.maxCount
+    else {
       return Self.error(.badRequest, "the body must be a list of at most \(UploadStore.maxCount) images")
     }
     return Self.json(ids.filter { uploads.image($0) != nil })
@@ -146,15 +149,11 @@ struct PlaygroundResponder: Sendable {
       body: ResponseBody { [request] writer in try await presence.write(to: &writer, of: request) })
   }
 
-  private func text(of request: Request) async throws -> Data {
-    var text = Data()
-    for try await buffer in request.body {
-      text.append(contentsOf: buffer.readableBytesView)
-      guard text.count <= Self.maxTextByteCount else {
-        throw UploadStore.Refusal(status: 413, message: "the body is larger than \(Self.maxTextByteCount) bytes")
-      }
+  private func text(of request: inout Request) async throws -> ByteBuffer {
+    do { return try await request.collectBody(upTo: Self.maxTextByteCount) } catch is NIOTooManyBytesError {
+      throw UploadStore.Refusal(
+        status: .contentTooLarge, message: "the body is larger than \(Self.maxTextByteCount) bytes")
     }
-    return text
   }
 
   // MARK: Results
@@ -170,10 +169,7 @@ struct PlaygroundResponder: Sendable {
     if let side = parameters["side"].flatMap({ Int($0) }) {
       environment.maxPreviewSide = min(max(side, Self.previewSides.lowerBound), Self.previewSides.upperBound)
     }
-    let body: ByteBuffer
-    do { body = try await request.collectBody(upTo: Self.maxTextByteCount) } catch {
-      return Self.error(.contentTooLarge, "the body is larger than \(Self.maxTextByteCount) bytes")
-    }
+    let body = try await text(of: &request)
     var message: Imageworker_V1_ProcessImageRequest
     do { message = try .init(jsonUTF8Bytes: Array(body.readableBytesView)) } catch {
       return Self.error(.badRequest, "the body is not a ProcessImageRequest in JSON: \(error)")
@@ -226,7 +222,8 @@ struct PlaygroundResponder: Sendable {
 }
 
 extension UploadStore.Refusal {
-  fileprivate static let wrongLength = Self(status: 400, message: "the image differs in size from Content-Length")
+  fileprivate static let wrongLength = Self(
+    status: .badRequest, message: "the image differs in size from Content-Length")
 }
 
 /// How much of the worker is in use.

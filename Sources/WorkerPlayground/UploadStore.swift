@@ -1,5 +1,6 @@
 internal import Admission
 internal import FoundationEssentials
+internal import HTTPTypes
 internal import ImagePipeline
 internal import Synchronization
 
@@ -9,7 +10,7 @@ internal import Synchronization
 final class UploadStore: Sendable {
   /// An error of an upload, with the HTTP status that fits.
   struct Refusal: Error {
-    var status: Int
+    var status: HTTPResponse.Status
     var message: String
   }
 
@@ -51,10 +52,11 @@ final class UploadStore: Sendable {
   /// Makes room for an image before its bytes are received.
   /// - Throws: `Refusal`.
   func reserve(_ byteCount: Int) throws(Refusal) -> Room {
-    guard byteCount > 0 else { throw Refusal(status: 400, message: "the image is empty") }
+    guard byteCount > 0 else { throw Refusal(status: .badRequest, message: "the image is empty") }
     guard byteCount <= maxByteCount else {
       throw Refusal(
-        status: 413, message: "the image has \(byteCount) bytes, above max_message_bytes of \(maxByteCount)")
+        status: .contentTooLarge,
+        message: "the image has \(byteCount) bytes, above max_message_bytes of \(maxByteCount)")
     }
     let hasPlace = state.withLock { state in
       guard state.byteCount + byteCount <= limit, state.uploads.count + state.arrivingCount < Self.maxCount else {
@@ -66,13 +68,13 @@ final class UploadStore: Sendable {
     }
     guard hasPlace else {
       throw Refusal(
-        status: 507,
+        status: .init(code: 507, reasonPhrase: "Insufficient Storage"),
         message: "the page's images use \(self.byteCount) of \(limit) bytes and \(count) of \(Self.maxCount) places; "
           + "close images or pages that are not needed")
     }
     guard memory.holdNow(byteCount) else {
       release(byteCount, arrivingCount: 1)
-      throw Refusal(status: 503, message: "there is no memory for the image now; try again later")
+      throw Refusal(status: .serviceUnavailable, message: "there is no memory for the image now; try again later")
     }
     return Room(store: self, byteCount: byteCount)
   }

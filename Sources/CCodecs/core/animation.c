@@ -1,5 +1,6 @@
 #include "animation.h"
 
+#include <math.h>
 #include <string.h>
 
 /// The compressed bytes of an animation that stay in memory if there is a spill directory.
@@ -22,6 +23,16 @@ uint64_t ccodecs_canvases_estimate(const ccodecs_encode_options *options) {
 uint64_t ccodecs_animation_estimate(const ccodecs_encode_options *options) {
   const uint64_t spooled = options->spill.can_spill ? most_spooled : most_unspilled;
   return ccodecs_canvases_estimate(options) + ccodecs_spool_charge(spooled, 0, &options->spill);
+}
+
+uint64_t ccodecs_frame_delay(const ccodecs_frame *frame, double per_second, double *excess) {
+  if (frame->duration_divisor == 0) {
+    return 0;
+  }
+  const double exact = frame->duration * per_second / frame->duration_divisor + *excess;
+  const double rounded = fmax(0, round(exact));
+  *excess = exact - rounded;
+  return (uint64_t)rounded;
 }
 
 bool ccodecs_canvases_create(ccodecs_canvases *canvases, ccodecs_encoder *encoder) {

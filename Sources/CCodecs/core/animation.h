@@ -47,6 +47,10 @@ ccodecs_rectangle ccodecs_canvases_changes(const ccodecs_canvases *canvases, con
 /// Returns whether the current frame is a key frame: it has the whole canvas, so that a viewer that seeks begins there.
 bool ccodecs_canvases_need_key(const ccodecs_canvases *canvases);
 
+/// Returns how long a frame is shown, in units of which a second has `per_second`. `*excess` is what rounding left
+/// of earlier frames, so that the errors do not add up.
+uint64_t ccodecs_frame_delay(const ccodecs_frame *frame, double per_second, double *excess);
+
 /// Makes the current frame the previous one. `is_key` says whether it was stored as a key frame.
 void ccodecs_canvases_advance(ccodecs_canvases *canvases, bool is_key);
 

@@ -71,6 +71,15 @@ ccodecs_status ccodecs_decoder_fail(ccodecs_decoder *decoder, ccodecs_status sta
   return status;
 }
 
+ccodecs_status ccodecs_decoder_charge(ccodecs_decoder *decoder, uint64_t byte_count) {
+  if (byte_count > SIZE_MAX || !ccodecs_budget_charge(decoder->budget, (size_t)byte_count)) {
+    return ccodecs_decoder_fail(
+        decoder, CCODECS_NO_MEMORY, "decoding needs %llu bytes of memory", (unsigned long long)byte_count);
+  }
+  decoder->charged += (size_t)byte_count;
+  return CCODECS_OK;
+}
+
 ccodecs_status ccodecs_decoder_exceed(ccodecs_decoder *decoder, const char *things, ccodecs_excess excess) {
   decoder->excess = excess;
   return ccodecs_decoder_fail(
@@ -649,6 +658,7 @@ void ccodecs_decoder_destroy(ccodecs_decoder *decoder) {
     ccodecs_bytes_free(&decoder->artist, decoder->budget);
     ccodecs_bytes_free(&decoder->copyright, decoder->budget);
     decoder->methods->destroy(decoder);
+    ccodecs_budget_refund(decoder->budget, decoder->charged);
     ccodecs_free(decoder->budget, decoder);
   }
 }

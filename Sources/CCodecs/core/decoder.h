@@ -40,6 +40,7 @@ typedef enum ccodecs_decoder_state {
 struct ccodecs_decoder {
   const ccodecs_decoder_methods *methods;
   ccodecs_budget *budget;
+  size_t charged; ///< For what a library allocates; refunded when the decoder is destroyed.
   ccodecs_limits limits;
   ccodecs_header header;
   ccodecs_bytes profile; ///< As stored; kept after the header only if it is not sRGB.
@@ -80,6 +81,9 @@ struct ccodecs_decoder {
 /// Records the failure and its printf-style reason. Returns `status`, for the caller to return.
 ccodecs_status ccodecs_decoder_fail(ccodecs_decoder *decoder, ccodecs_status status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
+
+/// Charges for what a library allocates. Returns CCODECS_OK or records the failure.
+ccodecs_status ccodecs_decoder_charge(ccodecs_decoder *decoder, uint64_t byte_count);
 
 /// Records that the image has more `things`, as in "pixels", than a limit allows. Returns CCODECS_LIMIT.
 ccodecs_status ccodecs_decoder_exceed(ccodecs_decoder *decoder, const char *things, ccodecs_excess excess);

@@ -56,7 +56,7 @@ void ccodecs_inflater_destroy(ccodecs_inflater *inflater, ccodecs_budget *budget
 
 #else
 
-#include <zlib.h>
+#include "../memory/zlib_memory.h"
 
 struct ccodecs_inflater {
   z_stream stream;
@@ -67,20 +67,13 @@ size_t ccodecs_inflater_estimate(void) {
   return sizeof(ccodecs_inflater) + (44 << 10); // a window of 32 KiB, and about 7 KB of tables (zconf.h)
 }
 
-static void *on_allocate(void *owner, uInt count, uInt bytes) {
-  return ccodecs_allocate(owner, (size_t)count * bytes);
-}
-
-static void on_free(void *owner, void *block) {
-  ccodecs_free(owner, block);
-}
-
 ccodecs_inflater *ccodecs_inflater_create(ccodecs_budget *budget) {
   ccodecs_inflater *inflater = ccodecs_allocate(budget, sizeof *inflater);
   if (inflater == NULL) {
     return NULL;
   }
-  *inflater = (ccodecs_inflater){.stream = {.zalloc = on_allocate, .zfree = on_free, .opaque = budget}};
+  *inflater =
+      (ccodecs_inflater){.stream = {.zalloc = ccodecs_zlib_allocate, .zfree = ccodecs_zlib_free, .opaque = budget}};
   if (inflateInit(&inflater->stream) == Z_OK) {
     return inflater;
   }

@@ -280,19 +280,6 @@ static bool must_wait(const gif_encoder *e, bool is_last) {
          e->waiting.count + e->compressed.count <= most_waiting;
 }
 
-/// Returns the duration of the pending frame in hundredths of a second, rounded so that the errors of all frames do not
-/// add up.
-static uint64_t pending_delay(gif_encoder *e) {
-  const ccodecs_frame *frame = &e->base.pending;
-  if (frame->duration_divisor == 0) {
-    return 0;
-  }
-  const double exact = frame->duration * 100.0 / frame->duration_divisor + e->excess;
-  const double rounded = fmax(0, round(exact));
-  e->excess = exact - rounded;
-  return (uint64_t)rounded;
-}
-
 /// Takes as much of a duration as a frame can last.
 static uint32_t take_delay(uint64_t *left) {
   const uint32_t delay = *left < most_delay ? (uint32_t)*left : most_delay;
@@ -328,7 +315,7 @@ static ccodecs_status flush_pending(gif_encoder *e, bool is_animation, bool is_l
     return CCODECS_NO_MEMORY;
   }
   ccodecs_bytes *output = is_waiting ? &e->waiting : &e->base.output;
-  uint64_t left = is_animation ? pending_delay(e) : 0;
+  uint64_t left = is_animation ? ccodecs_frame_delay(&e->base.pending, 100, &e->excess) : 0;
   const uint32_t first = take_delay(&left);
   bool has_room = append_frame(e, output, first, left > 0 ? DISPOSAL_KEEP : e->disposal);
   while (has_room && left > 0) {

@@ -47,7 +47,6 @@ typedef struct heif_decoder {
   uint32_t band_first;
   uint32_t band_count;
   uint32_t given;
-  size_t charged;
 } heif_decoder;
 
 static ccodecs_status fail(heif_decoder *d, struct heif_error error) {
@@ -70,15 +69,6 @@ static bool is_error(struct heif_error error) {
 }
 
 // MARK: Header
-
-static ccodecs_status charge(heif_decoder *d, uint64_t byte_count) {
-  if (byte_count > SIZE_MAX || !ccodecs_budget_charge(d->base.budget, (size_t)byte_count)) {
-    return ccodecs_decoder_fail(
-        &d->base, CCODECS_NO_MEMORY, "decoding needs %llu bytes of memory", (unsigned long long)byte_count);
-  }
-  d->charged += (size_t)byte_count;
-  return CCODECS_OK;
-}
 
 /// Reads the ICC profile, which takes precedence, or creates one for the color's code points.
 static ccodecs_status read_profile(heif_decoder *d) {
@@ -340,7 +330,7 @@ static ccodecs_status open_file(heif_decoder *d) {
     return ccodecs_decoder_fail(&d->base, CCODECS_NO_MEMORY, "no room to buffer the file");
   }
   CCODECS_TRY(check_items(d));
-  CCODECS_TRY(charge(d, library_bytes));
+  CCODECS_TRY(ccodecs_decoder_charge(&d->base, library_bytes));
   d->context = heif_context_alloc();
   if (d->context == NULL) {
     return CCODECS_NO_MEMORY;
@@ -417,7 +407,7 @@ static ccodecs_status start(ccodecs_decoder *base, const ccodecs_decode_options 
   (void)options;
   heif_decoder *d = (heif_decoder *)base;
   ccodecs_decoder_describe_packed(base, d->samples.channels, layout);
-  CCODECS_TRY(charge(d, decoding_bytes(d)));
+  CCODECS_TRY(ccodecs_decoder_charge(&d->base, decoding_bytes(d)));
   d->band = ccodecs_allocate(base->budget, band_bytes(d));
   return d->band == NULL ? CCODECS_NO_MEMORY : CCODECS_OK;
 }
@@ -526,7 +516,6 @@ static void destroy(ccodecs_decoder *base) {
   if (d->context != NULL) {
     heif_context_free(d->context);
   }
-  ccodecs_budget_refund(budget, d->charged);
   ccodecs_bytes_free(&d->file, budget);
   ccodecs_free(budget, d->graph.tiles);
   ccodecs_free(budget, d->band);

@@ -386,7 +386,7 @@ static ccodecs_status start(ccodecs_decoder *base, const ccodecs_decode_options 
     return ccodecs_decoder_fail(
         base, CCODECS_NO_MEMORY, "the coefficients need %llu bytes of memory", (unsigned long long)internal);
   }
-  d->charged = (size_t)internal;
+  base->charged = (size_t)internal;
   d->info.mem->max_memory_to_use = (long)(internal + (1 << 20));
   d->info.scale_num = options->scale_eighths;
   d->info.scale_denom = 8;
@@ -510,7 +510,6 @@ static void destroy(ccodecs_decoder *base) {
   if (d->is_created) {
     jpeg_destroy_decompress(&d->info);
   }
-  ccodecs_budget_refund(budget, d->charged);
   ccodecs_bytes_free(&d->carry, budget);
   ccodecs_free(budget, d->strip);
   ccodecs_free(budget, d->inverted);

@@ -26,8 +26,7 @@ typedef struct jpeg_turbo {
   bool has_all;    ///< The file was read to its end: whatever libjpeg still needs is missing from the file.
   bool has_ended;  ///< The source is at the end marker that stands in for the file's missing one, after all input.
   ccodecs_bytes carry;
-  size_t skip;    ///< Bytes to skip that have not arrived yet.
-  size_t charged; ///< Charged for libjpeg's own allocations.
+  size_t skip; ///< Bytes to skip that have not arrived yet.
   uint8_t *strip;
   uint8_t *inverted; ///< One row of CMYK.
   uint32_t rows_left[CCODECS_MAX_PLANES];

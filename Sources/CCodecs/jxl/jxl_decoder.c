@@ -64,7 +64,6 @@ typedef struct jxl_decoder {
   bool is_described;
   bool has_own_colors; ///< Colors are stored in the space of the image's profile; otherwise libjxl converts them.
   size_t row_bytes;
-  size_t charged;
   uint8_t *bitmap;
   bool is_decoded;
 } jxl_decoder;
@@ -74,15 +73,6 @@ static _Thread_local uint32_t failing_slice;
 
 static ccodecs_status corrupt(jxl_decoder *d) {
   return ccodecs_decoder_fail(&d->base, CCODECS_CORRUPT, "the JPEG XL codestream is corrupt");
-}
-
-static ccodecs_status charge(jxl_decoder *d, uint64_t byte_count) {
-  if (byte_count > SIZE_MAX || !ccodecs_budget_charge(d->base.budget, (size_t)byte_count)) {
-    return ccodecs_decoder_fail(
-        &d->base, CCODECS_NO_MEMORY, "decoding needs %llu bytes of memory", (unsigned long long)byte_count);
-  }
-  d->charged += (size_t)byte_count;
-  return CCODECS_OK;
 }
 
 // MARK: Memory manager
@@ -95,7 +85,7 @@ typedef union block_head {
 
 static void *on_allocate(void *context, size_t byte_count) {
   jxl_decoder *d = context;
-  if (byte_count > d->charged - d->library_used) {
+  if (byte_count > d->base.charged - d->library_used) {
     return NULL;
   }
   block_head *head = malloc(sizeof *head + byte_count);
@@ -363,7 +353,7 @@ static ccodecs_status read_frames(jxl_decoder *d, bool is_last) {
 /// Reads everything before the frames.
 static ccodecs_status read_image(jxl_decoder *d, bool is_last) {
   if (d->library == NULL) {
-    CCODECS_TRY(charge(d, library_bytes));
+    CCODECS_TRY(ccodecs_decoder_charge(&d->base, library_bytes));
     CCODECS_TRY(begin(d));
   }
   // The bytes may already belong to the frames, so the slices start small. They double, because libjxl restarts some
@@ -435,7 +425,7 @@ static ccodecs_status start(ccodecs_decoder *base, const ccodecs_decode_options 
   if (!reserve_file(d)) { // first, because the old block stays charged meanwhile
     return CCODECS_NO_MEMORY;
   }
-  CCODECS_TRY(charge(d, decoding_bytes(d)));
+  CCODECS_TRY(ccodecs_decoder_charge(&d->base, decoding_bytes(d)));
   d->bitmap = ccodecs_allocate(base->budget, d->row_bytes * base->header.height);
   return d->bitmap == NULL ? CCODECS_NO_MEMORY : CCODECS_OK;
 }
@@ -507,7 +497,6 @@ static void destroy(ccodecs_decoder *base) {
   if (d->library != NULL) {
     JxlDecoderDestroy(d->library);
   }
-  ccodecs_budget_refund(budget, d->charged);
   ccodecs_bytes_free(&d->file, budget);
   ccodecs_bytes_free(&d->codestream, budget);
   ccodecs_free(budget, d->bitmap);

@@ -3,8 +3,7 @@
 // and SSE; its levels up to 2 give the same bytes with each of them.
 
 #include "png_compressor.h"
-
-#include <zlib.h>
+#include "../memory/zlib_memory.h"
 
 #ifdef CCODECS_ISAL
 #include <isa-l.h>
@@ -31,14 +30,6 @@ struct png_compressor {
 /// zlib's maximum memory for a window and hash chains (zconf.h).
 static const size_t zlib_bytes = 280 << 10;
 
-static void *on_allocate(void *owner, uInt count, uInt bytes) {
-  return ccodecs_allocate(owner, (size_t)count * bytes);
-}
-
-static void on_free(void *owner, void *block) {
-  ccodecs_free(owner, block);
-}
-
 static bool run_slow(png_compressor *c, ccodecs_input *input, uint8_t *to, size_t room, size_t *produced) {
   z_stream *z = &c->slow;
   z->next_in = (uint8_t *)(uintptr_t)input->bytes; // zlib does not write to it
@@ -63,7 +54,7 @@ static void end_slow(png_compressor *c, ccodecs_budget *budget) {
 static bool begin_slow(png_compressor *c, uint8_t level, bool is_filtered, ccodecs_budget *budget) {
   static const compressor_methods methods = {.run = run_slow, .restart = restart_slow, .end = end_slow};
   c->methods = &methods;
-  c->slow = (z_stream){.zalloc = on_allocate, .zfree = on_free, .opaque = budget};
+  c->slow = (z_stream){.zalloc = ccodecs_zlib_allocate, .zfree = ccodecs_zlib_free, .opaque = budget};
   const int strategy = is_filtered ? Z_FILTERED : Z_DEFAULT_STRATEGY;
   return deflateInit2(&c->slow, level, Z_DEFLATED, 15, 8, strategy) == Z_OK;
 }

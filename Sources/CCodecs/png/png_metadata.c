@@ -1,9 +1,8 @@
 // Sources: PNG specification (third edition), sections 11.3.2.3 (iCCP), 11.3.3.4 (iTXt) and 11.3.4.5 (eXIf); XMP
 // Specification part 3, section 1.1.5.
 
+#include "../memory/zlib_memory.h"
 #include "png_chunk.h"
-
-#include <zlib.h>
 
 enum {
   NAME_BYTES = 4, ///< "ICC" with its terminating zero.
@@ -14,17 +13,9 @@ enum {
   COMPRESSOR_BYTES = 64 << 10,
 };
 
-static void *on_allocate(void *owner, uInt count, uInt bytes) {
-  return ccodecs_allocate(owner, (size_t)count * bytes);
-}
-
-static void on_free(void *owner, void *block) {
-  ccodecs_free(owner, block);
-}
-
 /// Compresses a profile to `body`, whose size is enough for any. Returns the number of bytes; 0 without memory.
 static size_t compress_profile(const ccodecs_metadata *metadata, uint8_t *body, size_t size, ccodecs_budget *budget) {
-  z_stream z = {.zalloc = on_allocate, .zfree = on_free, .opaque = budget};
+  z_stream z = {.zalloc = ccodecs_zlib_allocate, .zfree = ccodecs_zlib_free, .opaque = budget};
   if (deflateInit2(&z, Z_BEST_COMPRESSION, Z_DEFLATED, WINDOW_BITS, MEMORY_LEVEL, Z_DEFAULT_STRATEGY) != Z_OK) {
     return 0;
   }

@@ -170,7 +170,7 @@ ccodecs_status ccodecs_tiff_check_blocks(tiff_decoder *d) {
         &d->base, CCODECS_NO_MEMORY, "TIFF data: decoding the blocks needs %llu bytes of memory",
         (unsigned long long)codec_bytes);
   }
-  d->charged += (size_t)codec_bytes;
+  d->base.charged += (size_t)codec_bytes;
   return CCODECS_OK;
 }
 

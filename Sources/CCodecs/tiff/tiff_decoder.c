@@ -304,7 +304,7 @@ static ccodecs_status read_header(ccodecs_decoder *base, ccodecs_input *input) {
   if (!ccodecs_budget_charge(base->budget, library_bytes)) {
     return CCODECS_NO_MEMORY;
   }
-  d->charged = library_bytes;
+  d->base.charged = library_bytes;
   CCODECS_TRY(open_file(d));
   describe_pages(d);
   CCODECS_TRY(describe(d));
@@ -316,8 +316,8 @@ static void leave_page(tiff_decoder *d) {
   if (d->has_rgba) {
     TIFFRGBAImageEnd(&d->rgba);
   }
-  ccodecs_budget_refund(d->base.budget, d->charged - library_bytes);
-  d->charged = library_bytes;
+  ccodecs_budget_refund(d->base.budget, d->base.charged - library_bytes);
+  d->base.charged = library_bytes;
   d->has_rgba = d->is_sized = d->is_lab = d->is_premultiplied = d->has_linear_profile = false;
   d->alpha = 0;
   d->file.lacks_palette = false;
@@ -387,7 +387,7 @@ static ccodecs_status start(ccodecs_decoder *base, const ccodecs_decode_options 
   if (!ccodecs_budget_charge(base->budget, library_block_bytes(d))) {
     return CCODECS_NO_MEMORY;
   }
-  d->charged += library_block_bytes(d);
+  d->base.charged += library_block_bytes(d);
   d->block = ccodecs_allocate(base->budget, d->block_bytes);
   d->band = ccodecs_allocate(base->budget, band_bytes(d));
   d->strip = ccodecs_allocate(base->budget, ccodecs_tiff_row_bytes(d) * d->strip_rows);
@@ -503,7 +503,6 @@ static void destroy(ccodecs_decoder *base) {
   if (d->tiff != NULL) {
     TIFFClose(d->tiff);
   }
-  ccodecs_budget_refund(budget, d->charged);
   ccodecs_bytes_free(&d->file.bytes, budget);
   ccodecs_free(budget, d->block);
   ccodecs_free(budget, d->band);

@@ -46,7 +46,6 @@ typedef struct tiff_decoder {
   uint32_t block_width; ///< Width of a tile; for strips, of the image.
   uint32_t band_rows;
   size_t block_bytes;
-  size_t charged; ///< Charged for libtiff.
   uint8_t *block; ///< A scanline, tile or strip as read from libtiff.
   void *band;     ///< Interleaved output samples.
   uint32_t band_first;

@@ -5,7 +5,6 @@
 #include "webp_encoder.h"
 #include "webp_kept.h"
 
-#include <math.h>
 #include <string.h>
 
 enum {
@@ -71,18 +70,6 @@ static ccodecs_status spool_pending(webp_encoder *e, uint32_t milliseconds) {
   return status;
 }
 
-/// Returns the duration of the pending frame in milliseconds, rounded so that the errors of all frames do not add up.
-static uint64_t pending_milliseconds(webp_encoder *e) {
-  const ccodecs_frame *frame = &e->base.pending;
-  if (frame->duration_divisor == 0) {
-    return 0;
-  }
-  const double exact = frame->duration * 1000.0 / frame->duration_divisor + e->excess;
-  const double rounded = fmax(0, round(exact));
-  e->excess = exact - rounded;
-  return (uint64_t)rounded;
-}
-
 /// Spools the pending frame. If it lasts longer than the format can specify, it is followed by frames of one pixel of
 /// the same color. `canvas` is the pending frame.
 static ccodecs_status flush_pending(webp_encoder *e, const uint8_t *canvas) {
@@ -90,7 +77,7 @@ static ccodecs_status flush_pending(webp_encoder *e, const uint8_t *canvas) {
     return CCODECS_OK;
   }
   e->base.has_pending = false;
-  uint64_t left = pending_milliseconds(e);
+  uint64_t left = ccodecs_frame_delay(&e->base.pending, 1000, &e->excess);
   ccodecs_status status = CCODECS_OK;
   do {
     const uint32_t milliseconds = left < most_milliseconds ? (uint32_t)left : most_milliseconds;

@@ -249,15 +249,6 @@ static ccodecs_status estimate(
   return CCODECS_OK;
 }
 
-static ccodecs_status charge(webp_decoder *d, uint64_t byte_count) {
-  if (byte_count > SIZE_MAX || !ccodecs_budget_charge(d->base.budget, (size_t)byte_count)) {
-    return ccodecs_decoder_fail(
-        &d->base, CCODECS_NO_MEMORY, "decoding needs %llu bytes of memory", (unsigned long long)byte_count);
-  }
-  d->charged += (size_t)byte_count;
-  return CCODECS_OK;
-}
-
 // MARK: Rows
 
 static ccodecs_status map_planes(webp_decoder *d) {
@@ -326,7 +317,7 @@ static ccodecs_status start(ccodecs_decoder *base, const ccodecs_decode_options 
   webp_decoder *d = (webp_decoder *)base;
   d->plane_count = options->returns_rgb ? 1 : d->plane_count;
   describe_planes(d, layout);
-  const ccodecs_status status = charge(d, library_charge(d));
+  const ccodecs_status status = ccodecs_decoder_charge(&d->base, library_charge(d));
   if (status != CCODECS_OK || !d->is_animated) {
     return status != CCODECS_OK ? status : start_incremental(d, options->may_skip_smoothing);
   }
@@ -346,7 +337,7 @@ static ccodecs_status charge_waiting(webp_decoder *d) {
     return CCODECS_OK;
   }
   const uint64_t needed = library_charge(d) + (uint64_t)(waiting - window_row_count) * d->row_bytes;
-  return needed <= d->charged ? CCODECS_OK : charge(d, needed - d->charged);
+  return needed <= d->base.charged ? CCODECS_OK : ccodecs_decoder_charge(&d->base, needed - d->base.charged);
 }
 
 static ccodecs_status decode(webp_decoder *d, const uint8_t *bytes, size_t count) {
@@ -488,7 +479,6 @@ static void destroy(ccodecs_decoder *base) {
   for (uint32_t i = 0; i < CCODECS_MAX_PLANES; i++) {
     ccodecs_row_space_destroy(&d->planes[i].space);
   }
-  ccodecs_budget_refund(budget, d->charged);
   ccodecs_bytes_free(&d->file, budget);
   ccodecs_free(budget, d->canvas);
 }

@@ -34,7 +34,6 @@ typedef struct webp_decoder {
   WebPIDecoder *incremental;
   uint32_t plane_count; ///< 3 for YCbCr 4:2:0, 1 for packed pixels.
   webp_plane planes[CCODECS_MAX_PLANES];
-  size_t charged; ///< Charged for libwebp and for the window of rows.
 
   // Animations: see webp_frames.c.
   uint8_t *canvas;        ///< RGBA; with the frame whose rows are returned.

@@ -214,24 +214,15 @@ package struct GainMapMetadata: Sendable {
   package var xmpBytes: [UInt8] { xmp.flatMap(\.bytes) }
 
   /// Whether the image is described as a gain map.
-  package var isGainMap: Bool { hasISO || isAdobe || xmp.contains { $0.bytes.contains(text: Self.appleNamespace) } }
+  package var isGainMap: Bool { hasISO || isAdobe || hasXMP(Self.appleNamespace) }
 
   /// Whether it is described as ISO 21496-1 specifies.
   package var hasISO: Bool { iso != nil }
 
   /// Whether it is described in XMP as Adobe and Ultra HDR specify, which needs a directory in the image itself.
-  package var isAdobe: Bool { xmp.contains { $0.bytes.contains(text: Self.adobeNamespace) } }
+  package var isAdobe: Bool { hasXMP(Self.adobeNamespace) }
+
+  private func hasXMP(_ namespace: String) -> Bool { xmp.contains { $0.bytes.contains(text: namespace) } }
 
   private var xmp: [JPEGSegments.Segment] { kept.filter { $0.kind == .xmp } }
-}
-
-extension [UInt8] {
-  /// Whether `text` occurs in the bytes.
-  fileprivate func contains(text: String) -> Bool {
-    let wanted = Array(text.utf8)
-    guard let first = wanted.first, count >= wanted.count else { return false }
-    return (0...count - wanted.count).contains { start in
-      self[start] == first && self[start..<start + wanted.count].elementsEqual(wanted)
-    }
-  }
 }

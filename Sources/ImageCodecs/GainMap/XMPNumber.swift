@@ -8,10 +8,10 @@ package enum XMPNumber {
   ///   - packet: An XMP packet, or bytes that contain one.
   /// - Returns: `nil` if the packet has no such property, or one that is no number.
   package static func find(_ name: String, in packet: [UInt8]) -> Double? {
-    let wanted = Array(":\(name)".utf8)
+    let wanted = ":\(name)"
     var start = 0
     while let place = packet[start...].firstPosition(of: wanted) {
-      start = place + wanted.count
+      start = place + wanted.utf8.count
       // ="1.5", ='1.5' or >1.5<
       let isElement = packet[start...].first == UInt8(ascii: ">")
       let isAttribute = packet[start...].first == UInt8(ascii: "=") && start + 1 < packet.count
@@ -25,8 +25,12 @@ package enum XMPNumber {
 }
 
 extension Collection<UInt8> where Index == Int {
-  /// Returns the position at which `wanted` occurs first; `nil` if it does not.
-  func firstPosition(of wanted: [UInt8]) -> Int? {
+  /// Whether `text` occurs in the bytes.
+  func contains(text: String) -> Bool { firstPosition(of: text) != nil }
+
+  /// Returns the position at which `text` occurs first; `nil` if it does not.
+  func firstPosition(of text: String) -> Int? {
+    let wanted = Array(text.utf8)
     guard let first = wanted.first, count >= wanted.count else { return nil }
     return (startIndex...endIndex - wanted.count).first { start in
       self[start] == first && self[start..<start + wanted.count].elementsEqual(wanted)

@@ -46,17 +46,9 @@ struct XMLReader {
 
   /// Reads up to the end of `terminator`, and returns what was read.
   private mutating func take(through terminator: String) -> ArraySlice<UInt8>? {
-    let wanted = Array(terminator.utf8)
-    var at = rest.startIndex
-    while rest.endIndex - at >= wanted.count {
-      if rest[at] == wanted[0] && rest[at..<at + wanted.count].elementsEqual(wanted) {
-        let taken = rest[rest.startIndex..<at + wanted.count]
-        rest = rest[(at + wanted.count)...]
-        return taken
-      }
-      at += 1
-    }
-    return nil
+    guard let place = rest.firstPosition(of: terminator) else { return nil }
+    defer { rest = rest[(place + terminator.utf8.count)...] }
+    return rest[..<(place + terminator.utf8.count)]
   }
 
   private mutating func comment() -> Token? { take(through: "-->").map { .text($0.prefix(0)) } }

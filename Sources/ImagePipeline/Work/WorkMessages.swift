@@ -20,16 +20,10 @@ package enum WorkRequest {
       /// A small preview of the configuration's result, with sides of at most `maxSide` pixels.
       case preview(ProcessingConfiguration, maxSide: Int)
 
-      /// Whether a result begins with a frame that is counted from the end.
-      package var countsFromEnd: Bool {
-        switch self {
-        case .renditions(let configurations): configurations.contains { ($0.frameIndex?.value ?? 0) < 0 }
-        case .preview(let configuration, _): (configuration.frameIndex?.value ?? 0) < 0
-        }
+      /// Those of renditions: previews have one format, and neither metadata nor a gain map.
+      private var renditions: [ProcessingConfiguration] {
+        if case .renditions(let configurations) = self { configurations } else { [] }
       }
-
-      /// Whether a result may have several frames.
-      package var mayHaveFrames: Bool { configurations.contains { $0.maxFrames ?? 1 != 1 } }
 
       /// The configurations of the results; that of a preview selects one frame.
       var configurations: [ProcessingConfiguration] {
@@ -41,36 +35,20 @@ package enum WorkRequest {
         }
       }
 
-      /// Whether the format of the result at an index depends on its rows; previews have one.
-      package func choosesFormat(at index: Int) -> Bool {
-        switch self {
-        case .renditions(let configurations): configurations[index].preferredFormat == .auto
-        case .preview: false
-        }
-      }
-
-      /// Whether a result may contain the gain map of the image; previews have none.
-      package var keepsGainMap: Bool {
-        switch self {
-        case .renditions(let configurations): configurations.contains { $0.gainMap == .keep }
-        case .preview: false
-        }
-      }
-
-      /// Whether a result may contain metadata of the image; previews have none.
-      var readMetadata: Bool {
-        switch self {
-        case .renditions(let configurations): configurations.contains(where: \.readsMetadata)
-        case .preview: false
-        }
-      }
-
+      /// Whether a result begins with a frame that is counted from the end.
+      package var countsFromEnd: Bool { configurations.contains { ($0.frameIndex?.value ?? 0) < 0 } }
+      /// Whether a result may have several frames.
+      package var mayHaveFrames: Bool { configurations.contains { $0.maxFrames ?? 1 != 1 } }
+      /// Whether a result may contain the gain map of the image.
+      package var keepsGainMap: Bool { renditions.contains { $0.gainMap == .keep } }
+      /// Whether a result may contain metadata of the image.
+      var readMetadata: Bool { renditions.contains(where: \.readsMetadata) }
       /// The number of planned results.
-      package var count: Int {
-        switch self {
-        case .renditions(let configurations): configurations.count
-        case .preview: 1
-        }
+      package var count: Int { configurations.count }
+
+      /// Whether the format of the result at an index depends on its rows.
+      package func choosesFormat(at index: Int) -> Bool {
+        renditions.indices.contains(index) && renditions[index].preferredFormat == .auto
       }
     }
 

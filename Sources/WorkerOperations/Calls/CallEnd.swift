@@ -76,7 +76,7 @@ final class CallEnd: Sendable {
       error = error.map { _ in RPCError(code: .deadlineExceeded, message: CallDeadline.message) }
     }
     let end: @Sendable (RequestRefusal?) -> Void = { [code, error, record] refusal in
-      if let refusal { return report(refusal.rpcCode, refusal) }
+      if let refusal { return report(refusal.code, refusal) }
       // A handler may take its client's end for its own, as a health watch does.
       let isUnread = code == nil && record?.isClientGone ?? false
       report(isUnread ? .cancelled : code, error)

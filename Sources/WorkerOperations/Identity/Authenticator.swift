@@ -1,4 +1,5 @@
 package import CoreMetrics
+internal import GRPCCore
 internal import NIOHPACK
 internal import Synchronization
 

@@ -44,7 +44,7 @@ struct CallReport {
     guard record.claim() else { return record.close() }
     let call = CallLog.Call(began: began, method: method, isDispatched: false, peer: peer, identity: identity)
     if let refusal = record.refusal {
-      log.note(call, refusal.rpcCode, refusal)
+      log.note(call, refusal.code, refusal)
     } else if let status {
       log.note(call, status.code, status.code.map { RPCError(code: $0, message: status.message ?? "") })
     } else {

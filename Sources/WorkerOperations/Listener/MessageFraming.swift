@@ -1,3 +1,4 @@
+internal import GRPCCore
 internal import NIOCore
 
 /// Follows the framing of a call's messages, which grpc-swift-2 does not check.

@@ -1,4 +1,5 @@
 internal import CLibZ
+internal import GRPCCore
 internal import NIOCore
 internal import Synchronization
 internal import WorkThreads

@@ -1,3 +1,4 @@
+internal import GRPCCore
 internal import NIOCore
 internal import NIOHPACK
 internal import NIOHTTP2

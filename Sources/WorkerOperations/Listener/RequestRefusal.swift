@@ -4,18 +4,6 @@ internal import GRPCProtobuf
 
 /// The reason for refusing a call before any handler sees it.
 struct RequestRefusal: Error, Equatable {
-  /// A gRPC status code with its numeric value.
-  enum Code: Int {
-    case invalidArgument = 3
-    case deadlineExceeded = 4
-    case permissionDenied = 7
-    case resourceExhausted = 8
-    case failedPrecondition = 9
-    case unimplemented = 12
-    case unavailable = 14
-    case unauthenticated = 16
-  }
-
   /// A limit that the call exceeds.
   struct Limit: Equatable {
     var name: String
@@ -23,7 +11,7 @@ struct RequestRefusal: Error, Equatable {
     var value: Int
   }
 
-  var code: Code
+  var code: RPCError.Code
   var message: String
   /// The reason of the `ErrorInfo` that is sent with the refusal; `nil` to send none.
   var reason: String?
@@ -51,9 +39,6 @@ struct RequestRefusal: Error, Equatable {
       reason: "LIMIT_EXCEEDED", limit: limit)
   }
 
-  /// The status code as `RPCError` has it.
-  var rpcCode: RPCError.Code { Status.Code(rawValue: code.rawValue).flatMap { RPCError.Code($0) } ?? .unknown }
-
   /// A `google.rpc.Status` with the reason, in Base64; `nil` without a reason.
   var wireDetails: String? {
     guard let reason else { return nil }
@@ -66,7 +51,7 @@ struct RequestRefusal: Error, Equatable {
     }
     if let retryDelay { details.append(.retryInfo(delay: retryDelay)) }
     details.insert(.errorInfo(reason: reason, domain: "imageworker.v1", metadata: metadata), at: 0)
-    let status = GoogleRPCStatus(code: rpcCode, message: message, details: details)
+    let status = GoogleRPCStatus(code: code, message: message, details: details)
     guard let bytes: [UInt8] = try? status.serializedBytes() else { return nil }
     return Data(bytes).base64EncodedString()
   }

@@ -77,13 +77,7 @@ struct MessageReader: Visitor {
     set(fieldNumber, value.map(Int.init).fieldValue)
   }
 
-  mutating func visitPackedUInt32Field(value: [UInt32], fieldNumber: Int) {
-    set(fieldNumber, value.map(Int.init).fieldValue)
-  }
-
   mutating func visitRepeatedDoubleField(value: [Double], fieldNumber: Int) { set(fieldNumber, value.fieldValue) }
-
-  mutating func visitPackedDoubleField(value: [Double], fieldNumber: Int) { set(fieldNumber, value.fieldValue) }
 
   mutating func visitMapField<Key, Value: MapValueType>(
     fieldType: _ProtobufMap<Key, Value>.Type, value: _ProtobufMap<Key, Value>.BaseType, fieldNumber: Int

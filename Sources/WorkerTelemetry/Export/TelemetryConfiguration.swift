@@ -58,7 +58,7 @@ package struct TelemetryConfiguration: Sendable {
       name: reader.string("OTEL_TRACES_SAMPLER"), argument: reader.string("OTEL_TRACES_SAMPLER_ARG")
     ) { reader.warn($0) }
     propagation = Self.propagation(&reader)
-    metricInterval = reader.milliseconds("OTEL_METRIC_EXPORT_INTERVAL", default: 60_000)
+    metricInterval = reader.milliseconds(["OTEL_METRIC_EXPORT_INTERVAL"], default: 60_000)
     if !isDisabled {
       for signal in Signal.allCases { exports[signal] = Self.export(signal, &reader) }
     }
@@ -140,10 +140,10 @@ package struct TelemetryConfiguration: Sendable {
 extension TelemetryConfiguration.Batching {
   /// Reads the settings with this prefix; `delay` is the default delay in milliseconds.
   fileprivate init(reader: inout VariableReader, prefix: String, delay: Int) {
-    let capacity = reader.int("\(prefix)_MAX_QUEUE_SIZE", default: 2048, in: 1...1_000_000)
-    let batchSize = reader.int("\(prefix)_MAX_EXPORT_BATCH_SIZE", default: min(512, capacity), in: 1...capacity)
+    let capacity = reader.int(["\(prefix)_MAX_QUEUE_SIZE"], default: 2048, in: 1...1_000_000)
+    let batchSize = reader.int(["\(prefix)_MAX_EXPORT_BATCH_SIZE"], default: min(512, capacity), in: 1...capacity)
     self.init(
       queueCapacity: capacity, batchSize: batchSize,
-      delay: reader.milliseconds("\(prefix)_SCHEDULE_DELAY", default: delay))
+      delay: reader.milliseconds(["\(prefix)_SCHEDULE_DELAY"], default: delay))
   }
 }

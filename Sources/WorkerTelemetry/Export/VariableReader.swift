@@ -33,19 +33,11 @@ struct VariableReader {
     return value.lowercased() == "true"
   }
 
-  mutating func int(_ name: String, default defaultValue: Int, in range: ClosedRange<Int>) -> Int {
-    int([name], default: defaultValue, in: range)
-  }
-
-  mutating func milliseconds(_ name: String, default defaultValue: Int) -> Duration {
-    milliseconds([name], default: defaultValue)
-  }
-
   mutating func milliseconds(_ names: [String], default defaultValue: Int) -> Duration {
     .milliseconds(int(names, default: defaultValue, in: 1...86_400_000))
   }
 
-  private mutating func int(_ names: [String], default defaultValue: Int, in range: ClosedRange<Int>) -> Int {
+  mutating func int(_ names: [String], default defaultValue: Int, in range: ClosedRange<Int>) -> Int {
     guard let (name, text) = first(names) else { return defaultValue }
     guard let value = Int(text), range.contains(value) else {
       warn(
