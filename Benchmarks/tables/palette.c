@@ -135,7 +135,7 @@ double similarity(const quantized *q) {
   for (size_t i = 0; i < (size_t)q->width * q->height; i++) {
     memcpy(result + 4 * i, q->colors[q->indices[i]], 4);
   }
-  double least = 101;
+  double minimum = 101;
   for (int background = 0; background < 2; background++) {
     const cpixels_similarity_options options = {
         .width = q->width, .height = q->height, .channels = 4, .background = background, .isa = CPIXELS_ISA_BEST};
@@ -147,9 +147,9 @@ double similarity(const quantized *q) {
     cpixels_similarity *comparison = cpixels_similarity_init(&options, memory);
     cpixels_similarity_push(comparison, q->rgba, (size_t)q->width * 4, result, (size_t)q->width * 4, q->height);
     const double score = cpixels_similarity_score(comparison);
-    least = score < least ? score : least;
+    minimum = score < minimum ? score : minimum;
     free(memory);
   }
   free(result);
-  return least;
+  return minimum;
 }

@@ -32,7 +32,7 @@ extern const ccodecs_rewriter_methods ccodecs_jxl_rewriter;
 /// components, `effort` is 1 to 9; `interrupt` is borrowed. Returns CCODECS_OK or CCODECS_NO_MEMORY.
 ccodecs_status ccodecs_jxl_recompress_create(
     uint64_t pixel_count, uint64_t sample_count, uint8_t effort, ccodecs_interrupt *interrupt, ccodecs_budget *budget,
-    ccodecs_turn **turn);
+    ccodecs_transform **transform);
 /// Returns an upper bound of the bytes that the transform charges.
 uint64_t ccodecs_jxl_recompress_estimate(uint64_t pixel_count, uint64_t sample_count);
 /// Returns whether a JPEG XL whose header `decoder` has read consists of the coefficients of one usual JPEG, and their

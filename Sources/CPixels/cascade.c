@@ -166,8 +166,8 @@ static double read_single(parser *parser, const char *text, const char *end) {
 
 // MARK: Elements
 
-static bool is_whole(double number, double least, double most) {
-  return number >= least && number <= most && number == (double)(int64_t)number;
+static bool is_whole(double number, double minimum, double maximum) {
+  return number >= minimum && number <= maximum && number == (double)(int64_t)number;
 }
 
 static uint32_t read_side(parser *parser, const char *text, const char *end) {

@@ -204,13 +204,13 @@ bool cpixels_are_gray(const uint8_t *pixels, uint32_t channel_count, size_t pixe
 }
 
 bool cpixels_are_neutral(const uint8_t *chroma, size_t sample_count, int32_t tolerance) {
-  int32_t least = 128;
-  int32_t most = 128;
+  int32_t minimum = 128;
+  int32_t maximum = 128;
   for (size_t i = 0; i < sample_count; i++) {
-    least = chroma[i] < least ? chroma[i] : least;
-    most = chroma[i] > most ? chroma[i] : most;
+    minimum = chroma[i] < minimum ? chroma[i] : minimum;
+    maximum = chroma[i] > maximum ? chroma[i] : maximum;
   }
-  return least >= 128 - tolerance && most <= 128 + tolerance;
+  return minimum >= 128 - tolerance && maximum <= 128 + tolerance;
 }
 
 /// Counts the steps of a row that are at most `limit` levels.

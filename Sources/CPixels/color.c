@@ -42,7 +42,7 @@ void cpixels_gray_to_rgb(const uint8_t *gray, uint8_t *rgb, size_t pixel_count) 
   cpixels_join_scalar(gray, 0, pixel_count, 3, rgb); // the three planes are the same memory
 }
 
-void cpixels_inks_to_rgb(const uint8_t *cmyk, uint8_t *rgb, size_t pixel_count) {
+void cpixels_cmyk_to_rgb(const uint8_t *cmyk, uint8_t *rgb, size_t pixel_count) {
   for (size_t i = 0; i < pixel_count; i++, cmyk += 4, rgb += 3) {
     const uint32_t black = cmyk[3];
     for (int c = 0; c < 3; c++) {

@@ -299,12 +299,12 @@ static size_t faces_of(search *search, cpixels_face *faces, size_t max_count) {
       faces[count++] = face;
       continue;
     }
-    size_t least = 0;
+    size_t minimum = 0;
     for (size_t k = 1; k < count; k++) {
-      least = compare(&faces[k], &faces[least]) > 0 ? k : least;
+      minimum = compare(&faces[k], &faces[minimum]) > 0 ? k : minimum;
     }
-    if (count > 0 && compare(&face, &faces[least]) < 0) {
-      faces[least] = face;
+    if (count > 0 && compare(&face, &faces[minimum]) < 0) {
+      faces[minimum] = face;
     }
   }
   qsort(faces, count, sizeof *faces, compare);

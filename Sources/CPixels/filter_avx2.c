@@ -265,8 +265,8 @@ TARGET static void blend_premultiplied(
     const __m256i low = mixed(source_low, eight_samples(wide + 4 * i), gains);
     const __m256i high = mixed(source_high, eight_samples(wide + 4 * i + 8), gains);
     const __m256i words = _mm256_permute4x64_epi64(_mm256_packs_epi32(low, high), 0xD8);
-    const __m256i least = _mm256_max_epi16(words, _mm256_setzero_si256());
-    const __m256i limited = _mm256_min_epi16(least, _mm256_set1_epi16(16256));
+    const __m256i minimum = _mm256_max_epi16(words, _mm256_setzero_si256());
+    const __m256i limited = _mm256_min_epi16(minimum, _mm256_set1_epi16(16256));
     store(destination + 4 * i, _mm256_slli_epi16(limited, 2));
   }
   cpixels_filter_scalar.blend_premultiplied(rgba + 4 * i, wide + 4 * i, pixel_count - i, gain, destination + 4 * i);

@@ -102,12 +102,12 @@ CPIXELS_INLINE void delinearize(
     size_t pixel_count, void *row) {
   const uint32_t lane_count = channels == 1 ? 1 : 4;
   const uint32_t color_count = has_alpha ? 3 : channels;
-  const float least = is_16bit ? 0.5f / WHITE : 0.5f / 255; // the lowest alpha that does not round to 0
+  const float minimum = is_16bit ? 0.5f / WHITE : 0.5f / 255; // the lowest alpha that does not round to 0
   for (size_t i = 0; i < pixel_count; i++, lanes += lane_count) {
     float factor = 1;
     if (has_alpha) {
       const float alpha = limited(lanes[3], 1);
-      factor = alpha < least ? 0 : 1 / alpha;
+      factor = alpha < minimum ? 0 : 1 / alpha;
       put(is_16bit, row, channels * i + 3, alpha);
     }
     for (uint32_t c = 0; c < color_count; c++) {

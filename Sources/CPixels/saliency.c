@@ -36,14 +36,14 @@ static int32_t skin(const uint8_t *rgb) {
 }
 
 static int32_t saturation(const uint8_t *rgb) {
-  int32_t least = 255;
-  int32_t most = 0;
+  int32_t minimum = 255;
+  int32_t maximum = 0;
   for (int c = 0; c < 3; c++) {
-    least = rgb[c] < least ? rgb[c] : least;
-    most = rgb[c] > most ? rgb[c] : most;
+    minimum = rgb[c] < minimum ? rgb[c] : minimum;
+    maximum = rgb[c] > maximum ? rgb[c] : maximum;
   }
   const int32_t y = luma(rgb);
-  return y < 20 || y > 235 ? 0 : most - least;
+  return y < 20 || y > 235 ? 0 : maximum - minimum;
 }
 
 void cpixels_saliency(const uint8_t *rgb, uint32_t width, uint32_t height, uint16_t *saliency) {

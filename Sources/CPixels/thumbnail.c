@@ -332,11 +332,11 @@ static void move_centers(
   memset(counts, 0, center_count * sizeof *counts);
   for (size_t i = 0; i < bin_count; i++) {
     size_t nearest = 0;
-    int32_t least = INT32_MAX;
+    int32_t minimum = INT32_MAX;
     for (size_t k = 0; k < center_count; k++) {
       const int32_t next = distance(bins[i].color, centers[k]);
-      nearest = next < least ? k : nearest;
-      least = next < least ? next : least;
+      nearest = next < minimum ? k : nearest;
+      minimum = next < minimum ? next : minimum;
     }
     counts[nearest] += bins[i].count;
     for (size_t c = 0; c < 3; c++) {

@@ -28,10 +28,10 @@ static const rlim_t MAX_FILE_BYTES = (rlim_t)64 << 30;
 static const rlim_t MAX_STACK_BYTES = (rlim_t)8 << 20;
 
 /// Limits a resource to `value`. Only the server can raise it again, to at most `most`.
-static bool limit_below(int resource, rlim_t value, rlim_t most) {
-  const struct rlimit both = {.rlim_cur = value, .rlim_max = most};
+static bool limit_below(int resource, rlim_t value, rlim_t maximum) {
+  const struct rlimit both = {.rlim_cur = value, .rlim_max = maximum};
   struct rlimit current;
-  if (getrlimit(resource, &current) == 0 && current.rlim_max < most) {
+  if (getrlimit(resource, &current) == 0 && current.rlim_max < maximum) {
     return current.rlim_cur <= value || // lower already
            setrlimit(resource, &(struct rlimit){.rlim_cur = value, .rlim_max = current.rlim_max}) == 0;
   }

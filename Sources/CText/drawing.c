@@ -10,7 +10,7 @@
 /// which have 32 bits, do not grow with the text's size, and lines break at the same places.
 static const double LAYOUT_SIZE = 64;
 
-/// A text that is laid out, with coordinates in pixels of what is drawn before it is turned.
+/// A text that is laid out, with coordinates in pixels of what is drawn before it is rotated.
 typedef struct text_layout {
   PangoLayout *layout;
   double scale;                    ///< From Pango's units to pixels.

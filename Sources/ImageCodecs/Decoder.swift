@@ -69,7 +69,7 @@ package struct Decoder: ~Copyable {
     ccodecs_decoder_profile(handle, &bytes, &byteCount)
     return ImageHeader(
       ccodecs_decoder_header(handle).pointee, format: format,
-      profile: (byteCount, ccodecs_conversion_estimate(bytes, byteCount)), rights: rights)
+      profile: (byteCount, ccodecs_conversion_estimate(bytes, byteCount)), copyright: copyright)
   }
 
   /// Sets the orientation in the header to one that was found behind the rows of a PNG.
@@ -96,7 +96,7 @@ package struct Decoder: ~Copyable {
   /// selected again.
   package mutating func bufferInput() throws(CodecError) { try check(ccodecs_decoder_buffer_input(handle)) }
 
-  private var rights: [UInt8] {
+  private var copyright: [UInt8] {
     [UInt8](unsafeUninitializedCapacity: Int(CCODECS_MAX_COPYRIGHT_BYTES)) { buffer, count in
       count = buffer.baseAddress.map { ccodecs_decoder_trailing_metadata(handle, $0) } ?? 0
     }

@@ -76,7 +76,7 @@ package struct ImageHeader: Sendable, Hashable {
   /// The code points of PQ or HLG; `nil` for other colors.
   package var colorCodes: ColorCodes?
   /// An EXIF block that contains only the artist and copyright; empty if the image specifies neither.
-  package var rights: [UInt8]
+  package var copyright: [UInt8]
   /// Whether the file has content credentials (C2PA); only known if the metadata of the image is kept.
   package var hasCredentials: Bool
   /// The number of frames; 0 if it is not known yet.
@@ -103,14 +103,15 @@ extension ImageHeader {
   /// Creates a header from its C representation.
   /// - `profile`: the size of the profile, and an upper bound of the memory for the conversion, in bytes.
   init(
-    _ handle: ccodecs_header, format: ImageFormat, profile: (byteCount: Int, conversionByteCount: Int), rights: [UInt8]
+    _ handle: ccodecs_header, format: ImageFormat, profile: (byteCount: Int, conversionByteCount: Int),
+    copyright: [UInt8]
   ) {
     self.format = format
     (profileByteCount, conversionByteCount) = profile
     chromaSampling =
       handle.chroma_across > 0
       ? ChromaSampling(across: Int(handle.chroma_across), down: Int(handle.chroma_down)) : nil
-    self.rights = rights
+    self.copyright = copyright
     gamut = Gamut(handle.gamut)
     colorCodes = gamut == .hdr ? ColorCodes(handle.color_codes) : nil
     hasCredentials = handle.has_credentials

@@ -25,7 +25,7 @@ package enum Orientation: Int, Sendable, Hashable, CaseIterable {
   package var reversesRows: Bool { [.down, .downMirrored, .right, .transversed].contains(self) }
 
   /// Returns this orientation followed by `quarters` clockwise rotations of 90 degrees, and then by the flips.
-  package func turned(quarters: Int, flipsColumns: Bool, flipsRows: Bool) -> Orientation {
+  package func rotated(quarters: Int, flipsColumns: Bool, flipsRows: Bool) -> Orientation {
     var result = matrix
     for _ in 0..<(quarters % 4 + 4) % 4 { result = Orientation.right.matrix.multiplied(by: result) }
     if flipsColumns { result = Orientation.mirrored.matrix.multiplied(by: result) }

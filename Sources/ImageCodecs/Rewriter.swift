@@ -20,7 +20,7 @@ package struct Rewriter: ~Copyable {
     /// The minimum quality, 1 to 100, at which an encoder would quantise no more coarsely.
     package var quality: Int
     /// The orientations that can be applied losslessly, block by block.
-    package var turns: Set<Orientation>
+    package var rotations: Set<Orientation>
     /// Whether a JPEG can be recompressed as JPEG XL.
     package var canRecompress: Bool
     /// Whether the JPEG can be reconstructed that a JPEG XL was recompressed from.
@@ -82,7 +82,7 @@ package struct Rewriter: ~Copyable {
       canCopy: survey.can_copy, mayCopyWhole: survey.may_copy_whole, isLossless: survey.is_lossless,
       hasFineChroma: survey.has_fine_chroma,
       quality: Int(survey.quality),
-      turns: Set(Orientation.allCases.filter { survey.turns >> $0.rawValue & 1 != 0 }),
+      rotations: Set(Orientation.allCases.filter { survey.rotations >> $0.rawValue & 1 != 0 }),
       canRecompress: survey.can_recompress, canReconstruct: survey.can_reconstruct,
       canReconstructWhole: survey.can_reconstruct_whole)
   }

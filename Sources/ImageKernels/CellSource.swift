@@ -78,8 +78,8 @@ package final class CellSource {
     _ layout: PixelLayout, _ orientation: Orientation
   ) -> [(across: CellAxis, down: CellAxis)] {
     let whole = layout.planes[0]
-    let least = (max(whole.width, whole.height) + Thumbnail.maxSide - 1) / Thumbnail.maxSide
-    let side = least == 1 ? 1 : least + least % 2
+    let minimum = (max(whole.width, whole.height) + Thumbnail.maxSide - 1) / Thumbnail.maxSide
+    let side = minimum == 1 ? 1 : minimum + minimum % 2
     func axis(_ length: Int, of plane: Int, isReversed: Bool) -> CellAxis {
       let first = isReversed ? (length - 1) % side + 1 : side
       guard plane < length else { return CellAxis(length: length, first: first, side: side) }

@@ -7,14 +7,14 @@ package import ImageCodecs
 /// to 8 bits.
 package struct PixelConverter {
   private enum Conversion {
-    case grayToRGB, inksToRGB, unpremultiply, flatten, premultiplyAndFlatten
+    case grayToRGB, cmykToRGB, unpremultiply, flatten, premultiplyAndFlatten
     // These read 16-bit samples; all but the last two write 8-bit samples.
     case narrow, grayToRGB8Bit, premultiplyAndFlatten16Bit, grayToRGB16Bit, unpremultiply16Bit
 
     var needsScratch: Bool {
       switch self {
       case .premultiplyAndFlatten, .premultiplyAndFlatten16Bit, .grayToRGB8Bit: true
-      case .grayToRGB, .inksToRGB, .unpremultiply, .flatten, .narrow, .grayToRGB16Bit, .unpremultiply16Bit: false
+      case .grayToRGB, .cmykToRGB, .unpremultiply, .flatten, .narrow, .grayToRGB16Bit, .unpremultiply16Bit: false
       }
     }
   }
@@ -71,7 +71,7 @@ package struct PixelConverter {
   private func convert(_ rows: Strip.Rows, _ row: Int) {
     switch conversion {
     case .grayToRGB: cpixels_gray_to_rgb(rows.bytes(row), output.bytes(row), width)
-    case .inksToRGB: cpixels_inks_to_rgb(rows.bytes(row), output.bytes(row), width)
+    case .cmykToRGB: cpixels_cmyk_to_rgb(rows.bytes(row), output.bytes(row), width)
     case .unpremultiply: cpixels_unpremultiply(rows.samples(row), output.bytes(row), width, CPIXELS_ISA_BEST)
     case .flatten: cpixels_flatten(rows.samples(row), background, output.bytes(row), width, CPIXELS_ISA_BEST)
     case .narrow: cpixels_convert_to_8bit(rows.samples(row), output.bytes(row), width * channelCount)
@@ -99,7 +99,7 @@ package struct PixelConverter {
   private static func conversion(from input: PixelFormat, to output: PixelFormat) throws(CodecError) -> Conversion {
     switch (input, output) {
     case (.gray8, .rgb8): .grayToRGB
-    case (.cmyk8, .rgb8): .inksToRGB
+    case (.cmyk8, .rgb8): .cmykToRGB
     case (.premultipliedRGBA16, .rgba8): .unpremultiply
     case (.premultipliedRGBA16, .rgb8): .flatten
     case (.premultipliedRGBA16, .rgba16): .unpremultiply16Bit

@@ -27,8 +27,8 @@ package struct Thumbnail: Sendable {
     let (columns, rows) = (cells[0].across.count, cells[0].down.count)
     precondition((1...Self.maxSide).contains(columns) && (1...Self.maxSide).contains(rows))
     let stored = Self.rgba(cells, columns: columns, rows: rows)
-    let isTurned = orientation.swapsAxes
-    (width, height) = (isTurned ? rows : columns, isTurned ? columns : rows)
+    let isRotated = orientation.swapsAxes
+    (width, height) = (isRotated ? rows : columns, isRotated ? columns : rows)
     let rowByteCount = 4 * width
     rgba =
       orientation == .up

@@ -286,7 +286,7 @@ package struct Pipeline: ~Copyable {
     settle()
     try decode.checkWholeness(branch.plan)
     let isLate = branch.plan.keepsCopyright && branch.plan.encoder.metadata.exif.isEmpty
-    let end = ImageEnd(trailingMetadata: isLate ? decode.rights : [], inputByteCount: decode.inputByteCount)
+    let end = ImageEnd(trailingMetadata: isLate ? decode.copyright : [], inputByteCount: decode.inputByteCount)
     try branch.finish(end) { output(index, $0) }
     settle()
     if branch.isPaused { return false }

@@ -36,7 +36,7 @@ package final class HelperProcess: @unchecked Sendable {
   /// The helper has a copy in shared memory, which it can overwrite.
   private let cancelled = Atomic<UInt32>(0)
   private var work: UInt32 = 0
-  private var watch = HelperWatch(HelperPatience(), activeTime: 0)
+  private var watch = HelperWatch(HelperTimeouts(), activeTime: 0)
   private var fileCount = 0
   /// Whether the process has received temporary files, of which it may keep parts in its memory.
   package private(set) var hasFiles = false
@@ -101,11 +101,11 @@ package final class HelperProcess: @unchecked Sendable {
   ///
   /// - Parameters:
   ///   - work: its number, higher than that of the process's work before.
-  ///   - patience: how long to wait for the helper.
+  ///   - timeouts: how long to wait for the helper.
   ///   - used: the CPU time in nanoseconds that the process has used.
-  package func begin(work: UInt32, patience: HelperPatience, used: UInt64) {
+  package func begin(work: UInt32, timeouts: HelperTimeouts, used: UInt64) {
     self.work = work
-    watch = HelperWatch(patience, activeTime: used)
+    watch = HelperWatch(timeouts, activeTime: used)
     fileCount = 0
   }
 

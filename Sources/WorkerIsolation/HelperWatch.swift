@@ -1,5 +1,5 @@
 /// The limits of the time for which the worker waits for a helper that does not use the CPU.
-package struct HelperPatience: Sendable, Hashable {
+package struct HelperTimeouts: Sendable, Hashable {
   /// The maximum time for one image in which the helper uses, and waits for, less than a tenth of a processor.
   package var idle: Duration
   /// The maximum time after the image was cancelled.
@@ -22,7 +22,7 @@ struct HelperWatch {
   /// The part of a processor of which a helper counts as busy; it may share processors with many others.
   private static let busyShare = 10
 
-  private let patience: HelperPatience
+  private let timeouts: HelperTimeouts
   private var idle = Duration.zero
   /// The time since it was read.
   private var unread = Duration.zero
@@ -32,8 +32,8 @@ struct HelperWatch {
   private var cancelled: ContinuousClock.Instant?
 
   /// - `activeTime`: at most the time in nanoseconds for which the helper was active before the image.
-  init(_ patience: HelperPatience, activeTime: UInt64) {
-    self.patience = patience
+  init(_ timeouts: HelperTimeouts, activeTime: UInt64) {
+    self.timeouts = timeouts
     self.activeTime = activeTime
   }
 
@@ -57,6 +57,6 @@ struct HelperWatch {
       (unread, activeTime) = (.zero, active)
     }
     if isCancelled, cancelled == nil { cancelled = now }
-    return idle > patience.idle || (cancelled.map { $0.duration(to: now) > patience.cancelled } ?? false)
+    return idle > timeouts.idle || (cancelled.map { $0.duration(to: now) > timeouts.cancelled } ?? false)
   }
 }

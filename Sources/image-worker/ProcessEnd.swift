@@ -53,7 +53,7 @@ final class ProcessEnd: Sendable {
 
   /// Without what libraries have registered for the end of a process, which may wait for what is stuck.
   private static func exit(_ status: Int32) {
-    LogWriter.standardError.flush(patience: .milliseconds(200))
+    LogWriter.standardError.flush(timeout: .milliseconds(200))
     _exit(status)
   }
 }

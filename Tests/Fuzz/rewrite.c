@@ -60,19 +60,19 @@ typedef struct outcome {
 
 /// Rewrites a file; `turn` is an EXIF orientation, which is applied if the rewriter supports it. `is_animation` selects
 /// all frames. A `turn` of 0 recompresses a JPEG as JPEG XL, or copies the file. A JPEG XL becomes a JPEG.
-static outcome rewrite(const uint8_t *bytes, size_t count, size_t window_bytes, uint8_t turn, bool is_animation) {
+static outcome rewrite(const uint8_t *bytes, size_t count, size_t window_bytes, uint8_t transform, bool is_animation) {
   static const uint8_t exif[26] = "II*\0\x08\0\0\0\x01\0\x3B\x01\x02\0\x02\0\0\0A\0\0\0\0\0\0";
   uint8_t profile[CCODECS_COMPACT_PROFILE_BYTES];
   const size_t profile_count = ccodecs_compact_profile(CCODECS_TARGET_DISPLAY_P3, profile);
   const ccodecs_metadata metadata = {
       .exif = exif,
-      .exif_count = turn % 2 == 0 ? sizeof exif : 0,
+      .exif_count = transform % 2 == 0 ? sizeof exif : 0,
       .icc = profile,
-      .icc_count = turn % 3 == 0 ? profile_count : 0,
+      .icc_count = transform % 3 == 0 ? profile_count : 0,
       .xmp = exif,
-      .xmp_count = turn > 5 ? sizeof exif : 0,
+      .xmp_count = transform > 5 ? sizeof exif : 0,
       .iptc = exif,
-      .iptc_count = turn == 7 ? sizeof exif : 0,
+      .iptc_count = transform == 7 ? sizeof exif : 0,
   };
   outcome o = {.status = CCODECS_UNSUPPORTED};
   feed f = {.bytes = bytes, .left = count, .window_bytes = window_bytes};
@@ -97,13 +97,13 @@ static outcome rewrite(const uint8_t *bytes, size_t count, size_t window_bytes, 
   }
   if (survey.can_copy || survey.can_reconstruct) {
     check(!survey.can_copy || (survey.quality >= 1 && survey.quality <= 100), "a quality is 1 to 100");
-    const bool is_whole = turn < 4 && survey.can_reconstruct_whole;
-    const bool is_recompressed = turn == 0 && survey.can_recompress;
+    const bool is_whole = transform < 4 && survey.can_reconstruct_whole;
+    const bool is_recompressed = transform == 0 && survey.can_recompress;
     o.is_recoded = is_recompressed || survey.can_reconstruct;
     const ccodecs_rewrite_options options = {
-        .orientation = turn > 0 && (survey.turns >> turn & 1) != 0 ? turn : 1,
-        .metadata = turn == 0 || is_whole ? (ccodecs_metadata){0} : metadata,
-        .may_lack_end = turn > 4,
+        .orientation = transform > 0 && (survey.rotations >> transform & 1) != 0 ? transform : 1,
+        .metadata = transform == 0 || is_whole ? (ccodecs_metadata){0} : metadata,
+        .may_lack_end = transform > 4,
         .jxl_effort = is_recompressed ? 3 : 0,
         .reconstruction = !survey.can_reconstruct ? CCODECS_RECONSTRUCTION_NONE
                           : is_whole              ? CCODECS_RECONSTRUCTION_WHOLE
@@ -131,10 +131,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count) {
   const uint32_t seed = hash(bytes, count);
   const size_t windows[8] = {SIZE_MAX, SIZE_MAX, 4096, 1000, 97, 7, 2, 1};
   const size_t window_bytes = windows[seed % (count < 1024 ? 8 : 4)];
-  const uint8_t turn = (uint8_t)((seed >> 8) % 9);
+  const uint8_t transform = (uint8_t)((seed >> 8) % 9);
   const bool is_animation = (seed >> 16) % 2 == 0;
-  outcome first = rewrite(bytes, count, window_bytes, turn, is_animation);
-  outcome whole = rewrite(bytes, count, SIZE_MAX, turn, is_animation);
+  outcome first = rewrite(bytes, count, window_bytes, transform, is_animation);
+  outcome whole = rewrite(bytes, count, SIZE_MAX, transform, is_animation);
   check(first.status == whole.status && first.result.count == whole.result.count, "windows do not matter");
   check(
       first.result.count == 0 || memcmp(first.result.bytes, whole.result.bytes, first.result.count) == 0,
@@ -143,7 +143,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count) {
     outcome again = rewrite(first.result.bytes, first.result.count, SIZE_MAX, 1, is_animation);
     check(again.status == CCODECS_DONE, "a result can be passed on");
     check(again.header.orientation == 1, "a result is upright");
-    check((turn > 0 && turn % 3 == 0) || !again.header.has_profile, "a result has no other profile than it was given");
+    check(
+        (transform > 0 && transform % 3 == 0) || !again.header.has_profile,
+        "a result has no other profile than it was given");
     outcome last = rewrite(again.result.bytes, again.result.count, SIZE_MAX, 1, is_animation);
     check(
         last.status == CCODECS_DONE && last.result.count == again.result.count &&

@@ -24,7 +24,7 @@ struct HEIFTransformTests {
   /// Applies a property as ISO/IEC 23008-12 defines it.
   private static func apply(_ box: HEIFFile.Box, to grid: Grid) -> Grid {
     switch box.type {
-    case "irot": return (0..<box.body[0]).reduce(grid) { turned, _ in transposed(turned).reversed() }
+    case "irot": return (0..<box.body[0]).reduce(grid) { rotated, _ in transposed(rotated).reversed() }
     case "imir": return box.body[0] == 0 ? grid.reversed() : grid.map { $0.reversed() }
     default:
       let (width, height) = (Int(box.body[3]), Int(box.body[11]))
@@ -77,7 +77,7 @@ struct HEIFTransformTests {
   }
 
   @Test("rotate and mirror samples of 8 and 10 bits", arguments: combinations.indices, ["photo.avif", "deep.avif"])
-  func turns(index: Int, name: String) throws {
+  func rotations(index: Int, name: String) throws {
     try Self.expect(Self.combinations[index], name: name, format: .avif)
   }
 

@@ -62,9 +62,9 @@ struct PSDTests {
   /// The colors of a transparent
   /// document are those before they are blended with white.
   private static func expected(_ kind: Kind, x: Int, y: Int) -> [Double] {
-    let most = kind.bitDepth == 16 ? 65_535.0 : 255
+    let maximum = kind.bitDepth == 16 ? 65_535.0 : 255
     let values = (0..<kind.channelCount).map {
-      Double(samples(channel: $0, bitDepth: kind.bitDepth)[y * width + x]) / most
+      Double(samples(channel: $0, bitDepth: kind.bitDepth)[y * width + x]) / maximum
     }
     let colors = kind.mode == 3 || kind.mode == 4 ? Array(values.prefix(3)) : [values[0], values[0], values[0]]
     if kind.mode == 4 { return colors.map { $0 * values[3] } }
@@ -83,11 +83,11 @@ struct PSDTests {
         let bytes = Self.document(kind, compression: compression, isLarge: isLarge)
         let pixels = try Pixels.decode(bytes)
         #expect(pixels.format == kind.format)
-        let most = kind.format.is16Bit ? 65_535.0 : 255
+        let maximum = kind.format.is16Bit ? 65_535.0 : 255
         for (x, y) in [(0, 0), (3, 5), (9, 2), (20, 8), (15, 4), (12, 7)] {
           for (channel, value) in Self.expected(kind, x: x, y: y).enumerated() {
             let sample = Double(pixels.sample(x: x, y: y, channel: channel))
-            #expect(abs(sample - value * most) <= 0.51, "\(x), \(y), channel \(channel)")
+            #expect(abs(sample - value * maximum) <= 0.51, "\(x), \(y), channel \(channel)")
           }
         }
         for windowByteCount in [1, 7] {

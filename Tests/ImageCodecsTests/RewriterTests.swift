@@ -43,7 +43,7 @@ struct RewriterTests {
       windows.advance()
     }
     let survey = rewriter.survey(decoder)
-    guard survey.canCopy, orientation == .up || survey.turns.contains(orientation) else { throw Refused() }
+    guard survey.canCopy, orientation == .up || survey.rotations.contains(orientation) else { throw Refused() }
     let metadata = EmbeddedMetadata(exif: exif)
     let estimate = rewriter.estimatedByteCount(decoder, orientation: orientation, metadata: metadata)
     try rewriter.start(decoder, orientation: orientation, metadata: metadata)
@@ -78,7 +78,7 @@ struct RewriterTests {
     }
     #expect(try Pixels.decode(copy).planes == Pixels.decode(bytes).planes)
     let (before, after) = (try Self.header(bytes), try Self.header(copy))
-    #expect(after.orientation == .up && after.rights.isEmpty && after.warnings.isEmpty)
+    #expect(after.orientation == .up && after.copyright.isEmpty && after.warnings.isEmpty)
     #expect(after.width == before.width && after.height == before.height && after.hasAlpha == before.hasAlpha)
     #expect(try Self.rewrite(copy) == copy, "what has no metadata is passed on as it is")
   }
@@ -183,20 +183,20 @@ struct RewriterTests {
     let artist = [0x3B, 1, 2, 0, 4, 0, 0, 0] + Array("Ann\0".utf8)
     let block = Array("II*\0".utf8) + [8, 0, 0, 0, 1, 0] + artist + [0, 0, 0, 0]
     let result = try Self.rewrite(Fixture.bytes(name), exif: block)
-    #expect(try Self.header(result).rights == block)
+    #expect(try Self.header(result).copyright == block)
     #expect(try Pixels.decode(result).planes == Pixels.decode(Fixture.bytes(name)).planes)
     #expect(try Self.rewrite(result) == Self.rewrite(Fixture.bytes(name)))
     guard name.hasSuffix("jpg") else { return }
-    #expect(try Self.header(Self.rewrite(Fixture.bytes(name), orientation: .right, exif: block)).rights == block)
+    #expect(try Self.header(Self.rewrite(Fixture.bytes(name), orientation: .right, exif: block)).copyright == block)
   }
 
   @Test("rotate a JPEG losslessly", arguments: turnable, Orientation.allCases.filter { $0 != .up })
-  func turns(name: String, orientation: Orientation) throws {
+  func rotations(name: String, orientation: Orientation) throws {
     let bytes = Fixture.bytes(name)
-    let (source, turned) = (try Pixels.decode(bytes), try Self.rewrite(bytes, orientation: orientation))
-    let result = try Pixels.decode(turned)
+    let (source, rotated) = (try Pixels.decode(bytes), try Self.rewrite(bytes, orientation: orientation))
+    let result = try Pixels.decode(rotated)
     for windowByteCount in [1, 4096] {
-      #expect(try Self.rewrite(bytes, windowByteCount: windowByteCount, orientation: orientation) == turned)
+      #expect(try Self.rewrite(bytes, windowByteCount: windowByteCount, orientation: orientation) == rotated)
     }
     // The inverse transform rounds differently for the rotated image.
     let tolerance = 1
@@ -217,7 +217,7 @@ struct RewriterTests {
     }
     // Rotated back, the image is identical to the last bit.
     let back: Orientation = orientation == .right ? .left : orientation == .left ? .right : orientation
-    #expect(try Pixels.decode(Self.rewrite(turned, orientation: back)).planes == source.planes)
+    #expect(try Pixels.decode(Self.rewrite(rotated, orientation: back)).planes == source.planes)
   }
 
   @Test("rotate only whole blocks")
@@ -225,8 +225,8 @@ struct RewriterTests {
     for orientation in Orientation.allCases where orientation != .up && orientation != .transposed {
       #expect(throws: Refused.self) { try Self.rewrite(Fixture.bytes("photo-odd.jpg"), orientation: orientation) }
     }
-    let turned = try Self.rewrite(Fixture.bytes("photo-odd.jpg"), orientation: .transposed)
-    #expect(try Self.header(turned).width == 81 && Self.header(turned).height == 121)
+    let rotated = try Self.rewrite(Fixture.bytes("photo-odd.jpg"), orientation: .transposed)
+    #expect(try Self.header(rotated).width == 81 && Self.header(rotated).height == 121)
   }
 
   @Test("a rotated damaged JPEG shows the same image, and nothing leaks", arguments: turnable)

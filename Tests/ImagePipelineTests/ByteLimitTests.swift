@@ -26,10 +26,10 @@ struct ByteLimitTests {
   func quality(name: String, format: OutputFormat) throws {
     let asked = Self.quality(format)
     let best = try run(name, format, quality: asked)
-    let least = try run(name, format, quality: 0.01)
-    let (most, fewest) = (Double(best.bytes.count), Double(least.bytes.count))
-    for share in [0.02, 0.1, 0.25, 0.4, 0.55, 0.7, 0.85, 0.99] where fewest < most {
-      let limit = UInt64(fewest + (most - fewest) * share)
+    let minimum = try run(name, format, quality: 0.01)
+    let (maximum, fewest) = (Double(best.bytes.count), Double(minimum.bytes.count))
+    for share in [0.02, 0.1, 0.25, 0.4, 0.55, 0.7, 0.85, 0.99] where fewest < maximum {
+      let limit = UInt64(fewest + (maximum - fewest) * share)
       let result = try run(name, format, quality: asked, limit: limit)
       #expect(result.bytes.count <= limit && result.bytes.count == Int(result.report.outputByteCount))
       #expect(result.report.output.size == best.report.output.size && result.report.messages.isEmpty)
@@ -47,8 +47,8 @@ struct ByteLimitTests {
       } else {
         #expect(try run(name, format, quality: quality).bytes == result.bytes)
       }
-      let least = format == .jpeg ? 0.97 : 0.95
-      let isNear = Double(result.bytes.count) >= Double(limit) * least || limit < result.bytes.count + 16
+      let minimum = format == .jpeg ? 0.97 : 0.95
+      let isNear = Double(result.bytes.count) >= Double(limit) * minimum || limit < result.bytes.count + 16
       // Each step of AVIF's quantizer is 0.015 of quality. Nor does each step of JPEG XL make a small file smaller.
       let next = min(asked, quality + (format == .jxl ? 0.1 : format == .avif ? 0.05 : 0.031))
       #expect(
@@ -104,16 +104,16 @@ struct ByteLimitTests {
   @Test("chroma planes are subsampled when the quality falls below the threshold")
   func chroma() throws {
     for name in ["photo-420.jpg", "photo-odd.jpg", "photo.png"] {
-      let least = try run(name, .jpeg, quality: 0.5)
-      let limited = try run(name, .jpeg, limit: UInt64(least.bytes.count * 11 / 10))
-      let (ours, theirs) = (try Pixels.decode(limited.bytes), try Pixels.decode(least.bytes))
+      let minimum = try run(name, .jpeg, quality: 0.5)
+      let limited = try run(name, .jpeg, limit: UInt64(minimum.bytes.count * 11 / 10))
+      let (ours, theirs) = (try Pixels.decode(limited.bytes), try Pixels.decode(minimum.bytes))
       #expect(ours.layout == theirs.layout)
       #expect(try #require(limited.report.compressionQuality) >= 0.45)
       for (a, b) in zip(ours.mean, theirs.mean) { #expect(abs(a - b) < 2, "\(name)") }
       let full = try process(
         Fixture.bytes(name),
         ProcessingConfiguration(
-          preferredFormat: .jpeg, maxBytes: UInt64(least.bytes.count), alwaysEncode: true,
+          preferredFormat: .jpeg, maxBytes: UInt64(minimum.bytes.count), alwaysEncode: true,
           jpeg: JPEGOptions(chromaSubsampling: .full)))
       #expect(try Pixels.decode(full.bytes).layout[1].horizontalScale == 1)
     }
@@ -133,13 +133,14 @@ struct ByteLimitTests {
     "an impossible limit is refused, naming the minimum size reached", arguments: formats.filter { $0 != .jxl })
   func unreachable(format: OutputFormat) throws {
     for name in Self.fixtures {
-      let least = try run(name, format, quality: 0.01).bytes.count
+      let minimum = try run(name, format, quality: 0.01).bytes.count
       let error = #expect(throws: PipelineError.self) {
-        try run(name, format, quality: Self.quality(format), limit: UInt64(least - 1))
+        try run(name, format, quality: Self.quality(format), limit: UInt64(minimum - 1))
       }
       #expect(error?.code == .limitExceeded && error?.field == "max_bytes")
-      #expect(error?.limit == PipelineError.Limit(name: "max_bytes", limit: UInt64(least - 1), value: UInt64(least)))
-      #expect(error?.message.contains("\(least) bytes") == true)
+      #expect(
+        error?.limit == PipelineError.Limit(name: "max_bytes", limit: UInt64(minimum - 1), value: UInt64(minimum)))
+      #expect(error?.message.contains("\(minimum) bytes") == true)
     }
   }
 

@@ -213,10 +213,10 @@ struct ColorSpaceTests {
   func passthrough() throws {
     let segments = Container.profileSegments(Self.p3)
     let jpeg = Container.jpeg(Fixture.bytes("photo-420.jpg"), adding: segments)
-    let turned = Container.jpeg(Fixture.bytes("orientation-6.jpg"), adding: segments)
+    let rotated = Container.jpeg(Fixture.bytes("orientation-6.jpg"), adding: segments)
     let png = Container.png(Fixture.bytes("photo.png"), adding: [Container.profileChunk(Self.p3)])
     let webp = Container.webp(Fixture.bytes("photo.webp"), width: 120, height: 80, profile: Self.p3)
-    for (image, format) in [(jpeg, OutputFormat.jpeg), (turned, .jpeg), (png, .png), (webp, .webp)] {
+    for (image, format) in [(jpeg, OutputFormat.jpeg), (rotated, .jpeg), (png, .png), (webp, .webp)] {
       for space in [ColorSpacePolicy.keep, .displayP3] {
         let configuration = Self.configuration(space, format, alwaysEncode: false)
         var reader = ImageReader(limits: ImageLimits())

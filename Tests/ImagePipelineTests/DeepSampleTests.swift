@@ -81,19 +81,19 @@ struct DeepSampleTests {
     let result = try process(Self.image(kind), configuration)
     #expect(result.report.input.bitDepth == 16)
     let pixels = try Pixels.decode(result.bytes)
-    var most = 0.0
+    var maximum = 0.0
     var early = 0.0
     for y in 0..<Self.target {
       for x in 0..<Self.target {
         for channel in 0..<kind.rawValue {
           let exact = Self.exact(kind, x, y, channel)
-          most = max(most, abs(Double(pixels.sample(x: x, y: y, channel: channel)) - exact))
+          maximum = max(maximum, abs(Double(pixels.sample(x: x, y: y, channel: channel)) - exact))
           if channel < 3 { early = max(early, abs((exact - 120.0 / 257).rounded() - exact)) }
         }
       }
     }
     // A small allowance for single precision, and for the 16-bit precision of color times alpha.
-    #expect(most <= (kind == .rgba ? 0.51 : 0.502))
+    #expect(maximum <= (kind == .rgba ? 0.51 : 0.502))
     #expect(early > 0.8, "rounding to 8 bits first would not be seen")
   }
 

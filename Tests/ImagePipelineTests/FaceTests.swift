@@ -100,12 +100,12 @@ struct FaceTests {
   @Test("faces are those of the image as it is displayed", arguments: [0, 90, 180, 270], [false, true])
   func orientation(rotation: Int, flips: Bool) throws {
     let file = try Self.image([(600, 60, 160)])
-    let turned = try process(
+    let rotated = try process(
       file, ProcessingConfiguration(preferredFormat: .png, rotation: rotation, flipHorizontal: flips)
     ).bytes
     let asked = Self.cropping { ($0.rotation, $0.flipHorizontal) = (rotation, flips) }
     let ours = try #require(try process(file, asked).report.faces.first)
-    let theirs = try #require(try process(turned, Self.cropping()).report.faces.first)
+    let theirs = try #require(try process(rotated, Self.cropping()).report.faces.first)
     #expect(abs(ours.x - theirs.x) <= 12 && abs(ours.y - theirs.y) <= 12, "\(ours) \(theirs)")
   }
 

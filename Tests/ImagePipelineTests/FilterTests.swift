@@ -135,9 +135,9 @@ struct FilterTests {
       return try Pixels.decode(try process(Fixture.bytes(name), configuration).bytes)
     }
     let upright = try pixels("orientation-1.png")
-    let turned = try pixels("orientation-\(value).png")
-    let worst = zip(upright.planes[0], turned.planes[0]).map { abs(Int($0) - Int($1)) }.max() ?? 0
-    #expect(upright.layout == turned.layout && worst <= 2)
+    let rotated = try pixels("orientation-\(value).png")
+    let worst = zip(upright.planes[0], rotated.planes[0]).map { abs(Int($0) - Int($1)) }.max() ?? 0
+    #expect(upright.layout == rotated.layout && worst <= 2)
   }
 
   @Test("buffers the rows under its windows, never the image")

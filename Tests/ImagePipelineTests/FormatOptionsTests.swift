@@ -54,13 +54,13 @@ struct FormatOptionsTests {
         return try Pixels.decode(
           try process(Fixture.bytes("orientation-\(orientation).\(container)"), configuration).bytes)
       }
-      let turned = try pixels(orientation)
-      let chroma = turned.layout[1]
+      let rotated = try pixels(orientation)
+      let chroma = rotated.layout[1]
       #expect(chroma.width == (subsampling == .full ? 33 : 17) && chroma.height == (subsampling == .quarter ? 11 : 22))
       guard container == "png" else { continue }
       let upright = try pixels(1)
       for plane in 0..<3 {
-        let worst = zip(upright.planes[plane], turned.planes[plane]).map { abs(Int($0) - Int($1)) }.max() ?? 0
+        let worst = zip(upright.planes[plane], rotated.planes[plane]).map { abs(Int($0) - Int($1)) }.max() ?? 0
         #expect(worst <= 6, "plane \(plane)")
       }
     }

@@ -138,17 +138,17 @@ struct FramingTests {
   @Test("quarter rotations and flips compose with each of the eight orientations", arguments: 1...8)
   func turning(raw: Int) throws {
     let orientation = try #require(Orientation(rawValue: raw))
-    func turned(_ quarters: Int) -> Orientation {
-      orientation.turned(quarters: quarters, flipsColumns: false, flipsRows: false)
+    func rotated(_ quarters: Int) -> Orientation {
+      orientation.rotated(quarters: quarters, flipsColumns: false, flipsRows: false)
     }
-    #expect(turned(0) == orientation && turned(4) == orientation)
-    #expect(turned(1) != orientation && turned(1).swapsAxes != orientation.swapsAxes)
-    #expect(turned(1).turned(quarters: 3, flipsColumns: false, flipsRows: false) == orientation)
-    let flipped = orientation.turned(quarters: 0, flipsColumns: true, flipsRows: false)
-    #expect(flipped.turned(quarters: 0, flipsColumns: true, flipsRows: false) == orientation)
-    #expect(flipped.turned(quarters: 0, flipsColumns: false, flipsRows: true) == turned(2))
-    #expect(Orientation.up.turned(quarters: 1, flipsColumns: false, flipsRows: false) == .right)
-    #expect(Orientation.up.turned(quarters: 0, flipsColumns: true, flipsRows: false) == .mirrored)
+    #expect(rotated(0) == orientation && rotated(4) == orientation)
+    #expect(rotated(1) != orientation && rotated(1).swapsAxes != orientation.swapsAxes)
+    #expect(rotated(1).rotated(quarters: 3, flipsColumns: false, flipsRows: false) == orientation)
+    let flipped = orientation.rotated(quarters: 0, flipsColumns: true, flipsRows: false)
+    #expect(flipped.rotated(quarters: 0, flipsColumns: true, flipsRows: false) == orientation)
+    #expect(flipped.rotated(quarters: 0, flipsColumns: false, flipsRows: true) == rotated(2))
+    #expect(Orientation.up.rotated(quarters: 1, flipsColumns: false, flipsRows: false) == .right)
+    #expect(Orientation.up.rotated(quarters: 0, flipsColumns: true, flipsRows: false) == .mirrored)
   }
 
   /// Compares crop, rotation and padding of whole pixels with the same operations on the decoded pixels.
@@ -157,7 +157,7 @@ struct FramingTests {
     let name = "orientation-\(orientation).png"
     let shown = try Grid(decoding: process(Fixture.bytes(name), ProcessingConfiguration(preferredFormat: .png)).bytes)
     for (rotation, flips) in [(0, false), (90, false), (180, true), (270, true)] {
-      var expected = shown.turned(quarters: rotation / 90)
+      var expected = shown.rotated(quarters: rotation / 90)
       if flips { expected = expected.flipped() }
       expected = expected.cropped(x: 5, y: 3, width: 17, height: 20)
       let configuration = ProcessingConfiguration(

@@ -353,10 +353,10 @@ struct GainMapTests {
       try Self.map(width: 500, height: 376, isProgressive: true),
       try Self.map(width: 1000, height: 752, format: .rgb8, isProgressive: true),
     ]
-    let turned = Self.keeping { ($0.maxWidth, $0.compressionQuality, $0.rotation) = (nil, nil, 90) }
+    let rotated = Self.keeping { ($0.maxWidth, $0.compressionQuality, $0.rotation) = (nil, nil, 90) }
     for map in maps {
       let file = GainMapImage(image: image, map: map, styles: [.adobe, .iso])
-      for configuration in [Self.keeping { $0.maxWidth = 900 }, Self.keeping { $0.maxWidth = 300 }, turned] {
+      for configuration in [Self.keeping { $0.maxWidth = 900 }, Self.keeping { $0.maxWidth = 300 }, rotated] {
         let limits = ImageLimits(memory: 64 << 20, spill: spill)
         var reader = ImageReader(limits: limits)
         reader.configurations = [configuration]
@@ -364,7 +364,7 @@ struct GainMapTests {
         let estimate = try reader.plan(configuration).workingSetByteCount
         let report = try process(file.bytes, configuration, limits: limits).report
         #expect(report.peakMemoryByteCount <= estimate)
-        #expect(report.gainMapByteCount > 0 && report.isPassedThrough == (configuration == turned))
+        #expect(report.gainMapByteCount > 0 && report.isPassedThrough == (configuration == rotated))
       }
     }
     let file = GainMapImage(image: image, map: maps[0], styles: [.adobe])

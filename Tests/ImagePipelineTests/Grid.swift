@@ -26,7 +26,7 @@ struct Grid: Equatable {
   }
 
   /// Returns the image rotated clockwise by quarter turns.
-  func turned(quarters: Int) -> Grid {
+  func rotated(quarters: Int) -> Grid {
     var grid = self
     for _ in 0..<quarters {
       let (source, height) = (grid.rows, grid.height)

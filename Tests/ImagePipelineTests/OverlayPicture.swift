@@ -53,10 +53,10 @@ struct OverlayPicture {
   }
 
   /// Turned clockwise by a quarter.
-  var turned: OverlayPicture {
-    var turned = OverlayPicture(width: height, height: width, channels: channels, samples: samples)
-    for y in 0..<height { for x in 0..<width { turned.set(height - 1 - y, x, pixel(x, y)) } }
-    return turned
+  var rotated: OverlayPicture {
+    var rotated = OverlayPicture(width: height, height: width, channels: channels, samples: samples)
+    for y in 0..<height { for x in 0..<width { rotated.set(height - 1 - y, x, pixel(x, y)) } }
+    return rotated
   }
 
   /// Draws RGBA by the formulas of W3C Compositing and Blending, rounded to nearest.

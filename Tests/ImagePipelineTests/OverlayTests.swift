@@ -61,8 +61,8 @@ struct OverlayTests {
   func rotation(degrees: Int) throws {
     var expected = Picture.noise(40, 30, channels: 3)
     let drawn = try Self.result(expected, [Overlay(image: "logo", gravity: .northWest, x: 2, y: 1, rotation: degrees)])
-    let turned = (0..<degrees / 90).reduce(Picture.logo) { picture, _ in picture.turned }
-    expected.draw(turned, left: 2, top: 1)
+    let rotated = (0..<degrees / 90).reduce(Picture.logo) { picture, _ in picture.rotated }
+    expected.draw(rotated, left: 2, top: 1)
     #expect(Picture.difference(drawn, expected) == 0)
   }
 

@@ -78,14 +78,14 @@ struct PassthroughTests {
       Case(name: "photo-420.jpg", configuration: .init(tolerateTruncation: true), passthrough: .decoded),
       Case(name: "photo-420.jpg", configuration: .init(tolerateDamage: true), passthrough: .decoded),
       Case(name: "photo-420.jpg", configuration: .init(alwaysEncode: true), passthrough: .decoded),
-      Case(name: "photo-420.jpg", configuration: .init(rotation: 90), passthrough: .turned),
-      Case(name: "photo-progressive.jpg", configuration: .init(flipVertical: true), passthrough: .turned),
-      Case(name: "photo-420.jpg", configuration: .init(maxWidth: 160, rotation: 90), passthrough: .turned),
+      Case(name: "photo-420.jpg", configuration: .init(rotation: 90), passthrough: .rotated),
+      Case(name: "photo-progressive.jpg", configuration: .init(flipVertical: true), passthrough: .rotated),
+      Case(name: "photo-420.jpg", configuration: .init(maxWidth: 160, rotation: 90), passthrough: .rotated),
       Case(name: "photo-420.jpg", configuration: .init(maxWidth: 159, rotation: 90), passthrough: .decoded),
       Case(name: "photo-420.jpg", configuration: .init(rotation: 90, alwaysEncode: true), passthrough: .decoded),
       Case(name: "photo-odd.jpg", configuration: .init(rotation: 90), passthrough: .decoded),
       Case(name: "photo.png", configuration: .init(rotation: 90), passthrough: .decoded),
-      Case(name: "orientation-1.jpg", passthrough: .copied), Case(name: "orientation-6.jpg", passthrough: .turned),
+      Case(name: "orientation-1.jpg", passthrough: .copied), Case(name: "orientation-6.jpg", passthrough: .rotated),
       Case(name: "orientation-6.jpg", configuration: .init(rotation: 270), passthrough: .copied),
       Case(name: "orientation-6.jpg", configuration: .init(alwaysEncode: true), passthrough: .decoded),
       Case(name: "orientation-6.png", passthrough: .decoded), Case(name: "orientation-1.webp", passthrough: .copied),
@@ -223,8 +223,8 @@ struct PassthroughTests {
     let png = Container.png(Fixture.bytes("photo.png"), adding: [("eXIf", block)])
     // Both files have a rotated orientation; rotated back, the JPEG is copied. A PNG might have metadata after its
     // data.
-    for (image, turns) in [(jpeg, [0: Passthrough.turned, 270: .copied]), (png, [0: .decoded, 270: .decoded])] {
-      for (rotation, passthrough) in turns {
+    for (image, rotations) in [(jpeg, [0: Passthrough.rotated, 270: .copied]), (png, [0: .decoded, 270: .decoded])] {
+      for (rotation, passthrough) in rotations {
         let configuration = ProcessingConfiguration(rotation: rotation, metadata: .keepCopyright)
         let plan = try Self.plan(image, configuration)
         #expect(plan.passthrough == passthrough)
@@ -244,9 +244,9 @@ struct PassthroughTests {
 
   @Test("rotating blocks shows an image upright", arguments: 2...8)
   func turnsUpright(value: Int) throws {
-    let turned = try process(Fixture.bytes("orientation-\(value).jpg"), ProcessingConfiguration())
-    #expect(turned.report.isPassedThrough && turned.report.output.size == PixelSize(width: 48, height: 32))
-    let pixels = try Pixels.decode(turned.bytes)
+    let rotated = try process(Fixture.bytes("orientation-\(value).jpg"), ProcessingConfiguration())
+    #expect(rotated.report.isPassedThrough && rotated.report.output.size == PixelSize(width: 48, height: 32))
+    let pixels = try Pixels.decode(rotated.bytes)
     let corners = try #require(Fixture.named("orientation-1.png").corners)
     for (place, corner) in zip([(2, 2), (45, 2), (2, 29), (45, 29)], corners) {
       for (ours, theirs) in zip(pixels.color(x: place.0, y: place.1), corner) {
@@ -260,7 +260,7 @@ struct PassthroughTests {
     let bytes = Fixture.bytes("photo-444.jpg")
     let configuration = ProcessingConfiguration(rotation: 90)
     let plan = try Self.plan(bytes, configuration)
-    #expect(plan.passthrough == .turned)
+    #expect(plan.passthrough == .rotated)
     let tight = ImageLimits(memory: Int(plan.workingSetByteCount) * 4 - 1)
     #expect(try Self.plan(bytes, configuration, limits: tight).passthrough == .decoded)
     let result = try process(bytes, configuration, limits: tight)

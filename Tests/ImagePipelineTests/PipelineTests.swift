@@ -71,9 +71,9 @@ struct PipelineTests {
     // 33x22 has chroma planes that extend past the image; every orientation must give the result of orientation 1.
     let configuration = ProcessingConfiguration(maxWidth: 33, compressionQuality: 0.89, preferredFormat: .jpeg)
     let upright = try Pixels.decode(try process(Fixture.bytes("orientation-1.png"), configuration).bytes)
-    let turned = try Pixels.decode(try process(Fixture.bytes("orientation-\(value).png"), configuration).bytes)
+    let rotated = try Pixels.decode(try process(Fixture.bytes("orientation-\(value).png"), configuration).bytes)
     for plane in 0..<3 {
-      let worst = zip(upright.planes[plane], turned.planes[plane]).map { abs(Int($0) - Int($1)) }.max() ?? 0
+      let worst = zip(upright.planes[plane], rotated.planes[plane]).map { abs(Int($0) - Int($1)) }.max() ?? 0
       #expect(worst <= 6, "plane \(plane)")
     }
   }

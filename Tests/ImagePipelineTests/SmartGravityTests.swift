@@ -51,11 +51,11 @@ struct SmartGravityTests {
   @Test("chooses the same part of an image that is rotated or mirrored", arguments: [0, 90, 180, 270], [false, true])
   func orientation(rotation: Int, flips: Bool) throws {
     let file = try Self.image(x: 480, y: 100)
-    let turned = try process(
+    let rotated = try process(
       file, ProcessingConfiguration(preferredFormat: .png, rotation: rotation, flipHorizontal: flips)
     ).bytes
     let asked = Self.configuration { ($0.rotation, $0.flipHorizontal) = (rotation, flips) }
-    let (one, other) = (try process(file, asked).report.crop, try process(turned, Self.configuration()).report.crop)
+    let (one, other) = (try process(file, asked).report.crop, try process(rotated, Self.configuration()).report.crop)
     let (ours, theirs) = (try #require(one), try #require(other))
     #expect(abs(ours.x - theirs.x) <= 4 && abs(ours.y - theirs.y) <= 4, "\(ours) \(theirs)")
   }

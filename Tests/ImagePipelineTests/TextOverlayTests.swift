@@ -85,9 +85,9 @@ struct TextOverlayTests {
   func wrapping() throws {
     let text = "one two three four"
     let whole = try #require(Self.ink(try Self.draw(TextOverlay(text, size: 20))))
-    for (text, least) in [(text, 3), (text.replacing(" ", with: ""), 3)] {
+    for (text, minimum) in [(text, 3), (text.replacing(" ", with: ""), 3)] {
       let wrapped = try #require(Self.ink(try Self.draw(TextOverlay(text, size: 20, maxWidth: 0.25))))
-      #expect(wrapped[2] <= 75 && wrapped[3] >= whole[3] + (least - 1) * 20, "\(text): \(wrapped), \(whole)")
+      #expect(wrapped[2] <= 75 && wrapped[3] >= whole[3] + (minimum - 1) * 20, "\(text): \(wrapped), \(whole)")
     }
     let lines = try #require(Self.ink(try Self.draw(TextOverlay("a\nb\nc", size: 20))))
     #expect(lines[3] >= 3 * 20 && lines[2] < 20)
@@ -137,13 +137,13 @@ struct TextOverlayTests {
     let text = TextOverlay("R", font: "DejaVu Sans", size: 40, color: Self.red)
     let upright = try Self.draw(text)
     let box = try #require(Self.ink(upright))
-    let turned = try Self.draw(text) {
+    let rotated = try Self.draw(text) {
       $0.rotation = 90
       $0.gravity = .northEast
     }
     // The left side is on top, and the top on the right.
     for (x, y) in [(box[0], box[1]), ((box[0] + box[2]) / 2, (box[1] + box[3]) / 2), (box[2] - 1, box[3] - 1)] {
-      let (one, other) = (upright.pixel(x, y), turned.pixel(300 - 1 - y, x))
+      let (one, other) = (upright.pixel(x, y), rotated.pixel(300 - 1 - y, x))
       #expect(zip(one, other).allSatisfy { abs(Int($0) - Int($1)) <= 20 }, "\(x), \(y): \(one), \(other)")
     }
     let faint = try Self.draw(text) { $0.opacity = 0.5 }

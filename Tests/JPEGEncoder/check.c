@@ -304,8 +304,8 @@ static void check_estimate(uint64_t round, const image *m, size_t byte_count) {
   }
   const double estimate = ccodecs_jpeg_sample_estimate(sample, m->options.quality, m->options.jpeg.quality_64ths);
   // Restart markers are not estimated, nor are stuffed bytes.
-  const double least = (double)byte_count * 0.85 - 60, most = (double)byte_count * 1.05 + 60;
-  if (m->options.jpeg.restart_row_count == 0 && (estimate < least || estimate > most)) {
+  const double minimum = (double)byte_count * 0.85 - 60, maximum = (double)byte_count * 1.05 + 60;
+  if (m->options.jpeg.restart_row_count == 0 && (estimate < minimum || estimate > maximum)) {
     report(round, "the estimated size is not nearly the size");
   }
   ccodecs_jpeg_sample_destroy(sample);

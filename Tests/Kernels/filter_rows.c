@@ -20,13 +20,13 @@ static uint64_t magnitude(const uint8_t *bytes, size_t count) {
 /// Applies each filter by itself. Returns the best one.
 static ccodecs_png_filter filter_each(png_encoder e) {
   ccodecs_png_filter best = CCODECS_PNG_FILTER_NONE;
-  uint64_t least = UINT64_MAX;
+  uint64_t minimum = UINT64_MAX;
   e.candidates = expected;
   for (ccodecs_png_filter way = CCODECS_PNG_FILTER_NONE; way < PNG_FILTER_COUNT; way++) {
     e.filter = way;
     const uint64_t sum = magnitude(ccodecs_png_filter_row(&e) + 1, e.row_bytes);
-    best = sum < least ? way : best;
-    least = sum < least ? sum : least;
+    best = sum < minimum ? way : best;
+    minimum = sum < minimum ? sum : minimum;
   }
   return best;
 }

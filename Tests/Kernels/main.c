@@ -151,8 +151,8 @@ static void check_resize(void) {
   const bool is_done = resize(options, CPIXELS_ISA_SCALAR, source, results[0]);
   report("resize: options", is_done == resize(options, CPIXELS_ISA_BEST, source, results[1]));
   // Floats may be rounded differently.
-  const uint32_t most = is_16bit || options.in_linear_light ? (is_16bit && options.in_linear_light ? 8 : 1) : 0;
-  report("resize", !is_done || largest_difference(results[0], results[1], count, is_16bit) <= most);
+  const uint32_t maximum = is_16bit || options.in_linear_light ? (is_16bit && options.in_linear_light ? 8 : 1) : 0;
+  report("resize", !is_done || largest_difference(results[0], results[1], count, is_16bit) <= maximum);
 }
 
 static bool filter(cpixels_area_options options, cpixels_isa isa, const uint8_t *source, uint8_t *result) {

@@ -47,10 +47,10 @@ struct LayeringTests {
 
   @Test("pointers stay in the Swift wrappers of the C modules", arguments: Layer.inSwift)
   func pointers(layer: Layer) throws {
-    guard let most = layer.maxPointerLineCount else { return }
+    guard let maximum = layer.maxPointerLineCount else { return }
     let files = try SourceTree.files(in: "Sources/\(layer.name)").filter { $0.pointerLineCount > 0 }
     let count = files.reduce(0) { $0 + $1.pointerLineCount }
-    #expect(count <= most, "\(layer.name) has \(count) lines with pointers, in \(files.map(\.path))")
+    #expect(count <= maximum, "\(layer.name) has \(count) lines with pointers, in \(files.map(\.path))")
   }
 
   @Test("the compiler checks that the pipeline has no unsafe code")

@@ -134,13 +134,13 @@ static void check_nearest(palette_nearest *nearest) {
   }
   for (int i = 0; i < 300; i++) {
     const palette_point point = random_point(below(2) == 0 ? spread : 8);
-    uint32_t least = UINT32_MAX;
+    uint32_t minimum = UINT32_MAX;
     for (uint32_t k = 0; k < count; k++) {
       const uint32_t key = palette_squared_distance(point, points[k]) << 8 | k;
-      least = key < least ? key : least;
+      minimum = key < minimum ? key : minimum;
     }
-    expect(find(nearest, point) == least, "the nearest color is found");
-    expect(ccodecs_palette_nearest_of(nearest->groups, (count + 7) / 8, point) == least, "the scalar code finds it");
+    expect(find(nearest, point) == minimum, "the nearest color is found");
+    expect(ccodecs_palette_nearest_of(nearest->groups, (count + 7) / 8, point) == minimum, "the scalar code finds it");
   }
 }
 
@@ -212,15 +212,16 @@ static void check_error(ccodecs_palette_histogram *histogram, const ccodecs_pale
   const double before = ccodecs_palette_mapper_error(mapper, histogram, INFINITY);
   ccodecs_palette_mapper_set(mapper, palette);
   const double error = ccodecs_palette_mapper_error(mapper, histogram, INFINITY);
-  const double limit = error * below(3) / 2, least = ccodecs_palette_mapper_error(mapper, histogram, limit);
-  expect(error > limit ? least >= limit && least <= error : least == error, "an error is measured up to a maximum");
+  const double limit = error * below(3) / 2, minimum = ccodecs_palette_mapper_error(mapper, histogram, limit);
+  expect(
+      error > limit ? minimum >= limit && minimum <= error : minimum == error, "an error is measured up to a maximum");
   expect(error >= 0 && before >= 0 && (!palette->is_exact || error == 0), "an exact palette has no error");
   digest_bytes(&error, sizeof error);
   ccodecs_palette grown = other;
-  const uint32_t most = 2 + below(255);
-  const ccodecs_status status = ccodecs_palette_extend(histogram, most, 100, &grown);
+  const uint32_t maximum = 2 + below(255);
+  const ccodecs_status status = ccodecs_palette_extend(histogram, maximum, 100, &grown);
   expect(status == CCODECS_OK || status == CCODECS_NO_MEMORY, "a palette can have more colors");
-  expect(grown.count <= most && memcmp(grown.colors[0], other.colors[0], 4) == 0, "earlier colors stay");
+  expect(grown.count <= maximum && memcmp(grown.colors[0], other.colors[0], 4) == 0, "earlier colors stay");
   ccodecs_palette_mapper_set(mapper, &grown);
   expect(ccodecs_palette_mapper_error(mapper, histogram, INFINITY) <= before, "more colors have no larger error");
   digest_bytes(&grown, sizeof grown);

@@ -8,18 +8,18 @@
 
 enum {
   PROFILE_HEADER_BYTES = 128,
-  PROFILE_LEAST_BYTES = PROFILE_HEADER_BYTES + 4,
+  PROFILE_MIN_BYTES = PROFILE_HEADER_BYTES + 4,
   DEFLATE_EXPANSION = 1032, ///< Maximum expansion ratio of deflate.
 };
 
 /// Returns the size in the profile's header, or 0 if it is outside the accepted range.
 static size_t claimed_bytes(const uint8_t *header) {
   const size_t count = ccodecs_be32(header);
-  return count < PROFILE_LEAST_BYTES || count > CCODECS_MAX_PROFILE_BYTES ? 0 : count;
+  return count < PROFILE_MIN_BYTES || count > CCODECS_MAX_PROFILE_BYTES ? 0 : count;
 }
 
 bool ccodecs_profile_has_size(const ccodecs_bytes *profile) {
-  return profile->count >= PROFILE_LEAST_BYTES && profile->count <= CCODECS_MAX_PROFILE_BYTES &&
+  return profile->count >= PROFILE_MIN_BYTES && profile->count <= CCODECS_MAX_PROFILE_BYTES &&
          claimed_bytes(ccodecs_bytes_start(profile)) != 0;
 }
 

@@ -4,11 +4,11 @@
 #include <string.h>
 
 /// The compressed bytes of an animation that stay in memory if there is a spill directory.
-static const uint64_t most_spooled = 1 << 20;
+static const uint64_t max_spooled = 1 << 20;
 /// The frames from one key frame to the next, at most.
 static const uint32_t key_distance = 100;
 /// The maximum number of compressed bytes without a spill directory.
-static const uint64_t most_unspilled = 32 << 20;
+static const uint64_t max_unspilled = 32 << 20;
 
 /// Returns whether the encoder changes canvases: that of a lossy WebP, in which they show what was stored.
 static bool alters_canvases(const ccodecs_encode_options *options) {
@@ -21,7 +21,7 @@ uint64_t ccodecs_canvases_estimate(const ccodecs_encode_options *options) {
 }
 
 uint64_t ccodecs_animation_estimate(const ccodecs_encode_options *options) {
-  const uint64_t spooled = options->spill.can_spill ? most_spooled : most_unspilled;
+  const uint64_t spooled = options->spill.can_spill ? max_spooled : max_unspilled;
   return ccodecs_canvases_estimate(options) + ccodecs_spool_charge(spooled, 0, &options->spill);
 }
 
@@ -161,15 +161,15 @@ static ccodecs_status no_room(ccodecs_encoder *encoder) {
 }
 
 void ccodecs_encoder_begin_spool(ccodecs_encoder *encoder) {
-  encoder->spool.memory_most = most_spooled;
+  encoder->spool.max_memory = max_spooled;
   encoder->is_spooling = true;
 }
 
 ccodecs_status ccodecs_encoder_spool(ccodecs_encoder *encoder, const uint8_t *bytes, size_t count) {
-  if (!encoder->options.spill.can_spill && encoder->spool.count + count > most_unspilled) {
+  if (!encoder->options.spill.can_spill && encoder->spool.count + count > max_unspilled) {
     return ccodecs_encoder_fail(
         encoder, CCODECS_NO_MEMORY, "without a spill directory, an animation has at most %llu bytes",
-        (unsigned long long)most_unspilled);
+        (unsigned long long)max_unspilled);
   }
   return ccodecs_spool_append(&encoder->spool, bytes, count, &encoder->options.spill, encoder->budget)
              ? CCODECS_OK

@@ -464,15 +464,15 @@ static ccodecs_status check_header(ccodecs_decoder *decoder) {
 
 /// Fails if the size of the file is known and too small for the image that its header specifies.
 static ccodecs_status check_size(ccodecs_decoder *decoder) {
-  const bool is_known = decoder->is_whole && decoder->methods->least_bytes != NULL;
-  const uint64_t least = is_known ? decoder->methods->least_bytes(decoder) : 0;
-  if (least <= decoder->rest_bytes || decoder->tolerates_truncation) {
+  const bool is_known = decoder->is_whole && decoder->methods->min_bytes != NULL;
+  const uint64_t minimum = is_known ? decoder->methods->min_bytes(decoder) : 0;
+  if (minimum <= decoder->rest_bytes || decoder->tolerates_truncation) {
     return CCODECS_OK;
   }
   return ccodecs_decoder_fail(
       decoder, CCODECS_TRUNCATED,
       "the header specifies %ux%u pixels, which need at least %llu bytes, but only %llu follow", decoder->header.width,
-      decoder->header.height, (unsigned long long)least, (unsigned long long)decoder->rest_bytes);
+      decoder->header.height, (unsigned long long)minimum, (unsigned long long)decoder->rest_bytes);
 }
 
 /// Expects the rows of a frame.
@@ -592,9 +592,9 @@ static ccodecs_status begin_filling(ccodecs_decoder *decoder, ccodecs_status fai
 /// Returns gray rows, a few at a time. Each plane has as many as belong to those of the first, as rows wait for the
 /// planes that lag.
 static ccodecs_status give_fill(ccodecs_decoder *decoder, ccodecs_rows *rows) {
-  static const uint32_t most = 16;
+  static const uint32_t maximum = 16;
   const uint32_t height = decoder->layout.planes[0].height, left = decoder->rows_left[0];
-  const uint64_t given = height - left + (left < most ? left : most);
+  const uint64_t given = height - left + (left < maximum ? left : maximum);
   bool has_rows = false;
   for (uint32_t i = 0; i < decoder->layout.plane_count; i++) {
     const uint32_t due = (uint32_t)(given * decoder->layout.planes[i].height / height);

@@ -16,7 +16,7 @@ typedef struct ccodecs_decoder_methods {
   uint8_t (*scales)(const ccodecs_decoder *decoder); ///< NULL if only 8/8 is supported.
   /// Returns a lower bound of the bytes that must follow the header for its image; NULL if a few bytes may encode any
   /// number of pixels. Legal after read_header.
-  uint64_t (*least_bytes)(const ccodecs_decoder *decoder);
+  uint64_t (*min_bytes)(const ccodecs_decoder *decoder);
   ccodecs_status (*estimate)(
       const ccodecs_decoder *decoder, const ccodecs_decode_options *options, uint64_t *byte_count);
   ccodecs_status (*start)(ccodecs_decoder *decoder, const ccodecs_decode_options *options, ccodecs_layout *layout);

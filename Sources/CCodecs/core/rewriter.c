@@ -94,10 +94,10 @@ static bool is_transform(const ccodecs_rewrite_options *options) {
 uint64_t ccodecs_rewriter_estimate(
     const ccodecs_rewriter *rewriter, const ccodecs_decoder *decoder, const ccodecs_rewrite_options *options) {
   static const uint64_t alignment = 4 * 128; // of the budget's blocks
-  const bool is_turned = is_transform(options) && rewriter->methods->turn_bytes != NULL;
-  const uint64_t turn = is_turned ? rewriter->methods->turn_bytes(rewriter, decoder, options) : 0;
+  const bool is_transformed = is_transform(options) && rewriter->methods->transform_bytes != NULL;
+  const uint64_t transform = is_transformed ? rewriter->methods->transform_bytes(rewriter, decoder, options) : 0;
   const uint64_t start = rewriter->methods->start_bytes == NULL ? 0 : rewriter->methods->start_bytes(rewriter, options);
-  return rewriter->budget->used + opening_bytes(rewriter, options) + start + alignment + turn;
+  return rewriter->budget->used + opening_bytes(rewriter, options) + start + alignment + transform;
 }
 
 /// Returns whether the survey allows what is requested.
@@ -112,7 +112,7 @@ static bool can_go(const ccodecs_survey *survey, const ccodecs_rewrite_options *
   }
   const bool is_turn = options->orientation >= 2 && options->orientation <= 8;
   return options->jxl_effort > 0 ? survey->can_recompress && options->orientation == 1
-         : is_turn               ? (survey->turns >> options->orientation & 1) != 0
+         : is_turn               ? (survey->rotations >> options->orientation & 1) != 0
                                  : survey->can_copy && options->orientation == 1;
 }
 
@@ -139,7 +139,7 @@ ccodecs_status ccodecs_rewriter_start(
   rewriter->is_started = true;
   rewriter->may_lack_end = options->may_lack_end;
   if (status == CCODECS_OK && is_transform(options)) {
-    status = rewriter->methods->create_turn(rewriter, decoder, options, &rewriter->turn);
+    status = rewriter->methods->create_transform(rewriter, decoder, options, &rewriter->transform);
     status = status == CCODECS_OK ? status : ccodecs_rewriter_fail_for_room(rewriter);
   }
   return status;
@@ -174,7 +174,7 @@ ccodecs_status ccodecs_rewriter_read(ccodecs_rewriter *rewriter, ccodecs_input *
   if (!rewriter->is_started) {
     return ccodecs_rewriter_fail(rewriter, CCODECS_MISUSE, "a rewriter was read before it was started");
   }
-  if (rewriter->turn == NULL) {
+  if (rewriter->transform == NULL) {
     return copy(rewriter, input, piece);
   }
   while (!rewriter->is_copied) {
@@ -182,22 +182,24 @@ ccodecs_status ccodecs_rewriter_read(ccodecs_rewriter *rewriter, ccodecs_input *
     const ccodecs_piece taken = *piece;
     *piece = (ccodecs_piece){0};
     if (status == CCODECS_BYTES_READY) {
-      status = rewriter->turn->methods->push(rewriter->turn, taken.bytes, taken.count);
+      status = rewriter->transform->methods->push(rewriter->transform, taken.bytes, taken.count);
     } else if (status == CCODECS_DONE) {
-      status = rewriter->turn->methods->finish(rewriter->turn);
+      status = rewriter->transform->methods->finish(rewriter->transform);
     } else {
       return status;
     }
     if (status != CCODECS_OK) {
       const bool is_cut = status == CCODECS_CORRUPT && (rewriter->warnings & CCODECS_WARNING_NO_END) != 0;
       return ccodecs_rewriter_fail(
-          rewriter, is_cut ? CCODECS_TRUNCATED : status, "%s", rewriter->turn->methods->message(rewriter->turn));
+          rewriter, is_cut ? CCODECS_TRUNCATED : status, "%s",
+          rewriter->transform->methods->message(rewriter->transform));
     }
   }
-  const ccodecs_status status = rewriter->turn->methods->read(rewriter->turn, piece);
+  const ccodecs_status status = rewriter->transform->methods->read(rewriter->transform, piece);
   return status == CCODECS_BYTES_READY || status == CCODECS_DONE
              ? status
-             : ccodecs_rewriter_fail(rewriter, status, "%s", rewriter->turn->methods->message(rewriter->turn));
+             : ccodecs_rewriter_fail(
+                   rewriter, status, "%s", rewriter->transform->methods->message(rewriter->transform));
 }
 
 void ccodecs_rewriter_set_interrupt(ccodecs_rewriter *rewriter, ccodecs_interrupt interrupt) {
@@ -218,8 +220,8 @@ ccodecs_excess ccodecs_rewriter_excess(const ccodecs_rewriter *rewriter) {
 
 void ccodecs_rewriter_destroy(ccodecs_rewriter *rewriter) {
   if (rewriter != NULL) {
-    if (rewriter->turn != NULL) {
-      rewriter->turn->methods->destroy(rewriter->turn);
+    if (rewriter->transform != NULL) {
+      rewriter->transform->methods->destroy(rewriter->transform);
     }
     ccodecs_bytes_free(&rewriter->head, rewriter->budget);
     if (rewriter->methods->destroy != NULL) {

@@ -5,23 +5,23 @@
 #include "decoder.h"
 
 /// A lossless transform of a compressed image: a rotation or a flip, or another coding of its coefficients.
-typedef struct ccodecs_turn ccodecs_turn;
+typedef struct ccodecs_transform ccodecs_transform;
 
 /// The functions of a concrete transform. None is called after a failure.
 typedef struct ccodecs_transform_methods {
   /// Consumes the next bytes of the copied file.
-  ccodecs_status (*push)(ccodecs_turn *turn, const uint8_t *bytes, size_t count);
+  ccodecs_status (*push)(ccodecs_transform *transform, const uint8_t *bytes, size_t count);
   /// Ends the input, then transforms and compresses the image.
-  ccodecs_status (*finish)(ccodecs_turn *turn);
+  ccodecs_status (*finish)(ccodecs_transform *transform);
   /// Returns CCODECS_BYTES_READY with the next bytes of the result in `piece`, valid until the next call, CCODECS_DONE,
   /// or the failure.
-  ccodecs_status (*read)(ccodecs_turn *turn, ccodecs_piece *piece);
-  const char *(*message)(const ccodecs_turn *turn); ///< Returns the reason for the failure.
-  void (*destroy)(ccodecs_turn *turn);              ///< Frees everything, including the transform itself.
+  ccodecs_status (*read)(ccodecs_transform *transform, ccodecs_piece *piece);
+  const char *(*message)(const ccodecs_transform *transform); ///< Returns the reason for the failure.
+  void (*destroy)(ccodecs_transform *transform);              ///< Frees everything, including the transform itself.
 } ccodecs_transform_methods;
 
 /// The first member of every concrete transform.
-struct ccodecs_turn {
+struct ccodecs_transform {
   const ccodecs_transform_methods *methods;
 };
 
@@ -45,13 +45,13 @@ typedef struct ccodecs_rewriter_methods {
   /// Returns the bytes that start allocates in addition to the opening; NULL without start.
   uint64_t (*start_bytes)(const ccodecs_rewriter *rewriter, const ccodecs_rewrite_options *options);
   /// Returns an upper bound of the bytes that a transform charges; NULL for a format without transforms.
-  uint64_t (*turn_bytes)(
+  uint64_t (*transform_bytes)(
       const ccodecs_rewriter *rewriter, const ccodecs_decoder *decoder, const ccodecs_rewrite_options *options);
-  /// Creates the transform that processes the copy. Returns CCODECS_OK or CCODECS_NO_MEMORY; the caller destroys `turn`
-  /// in both cases.
-  ccodecs_status (*create_turn)(
+  /// Creates the transform that processes the copy. Returns CCODECS_OK or CCODECS_NO_MEMORY; the caller destroys
+  /// `transform` in both cases.
+  ccodecs_status (*create_transform)(
       ccodecs_rewriter *rewriter, const ccodecs_decoder *decoder, const ccodecs_rewrite_options *options,
-      ccodecs_turn **turn);
+      ccodecs_transform **transform);
   void (*destroy)(ccodecs_rewriter *rewriter); ///< Frees what the concrete rewriter holds; NULL for nothing.
 } ccodecs_rewriter_methods;
 
@@ -60,8 +60,8 @@ struct ccodecs_rewriter {
   const ccodecs_rewriter_methods *methods;
   ccodecs_budget *budget;
   ccodecs_limits limits;
-  ccodecs_bytes head; ///< Built from the image's header; the first bytes of the result.
-  ccodecs_turn *turn; ///< The transform of the copy; NULL if the copy is the result.
+  ccodecs_bytes head;           ///< Built from the image's header; the first bytes of the result.
+  ccodecs_transform *transform; ///< The transform of the copy; NULL if the copy is the result.
   bool is_started;
   bool may_lack_end;
   bool has_given_head;

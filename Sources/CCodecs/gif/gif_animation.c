@@ -13,7 +13,7 @@
 #include <string.h>
 
 /// The maximum width of a frame, and of a row of indices.
-static const size_t most_columns = 65535;
+static const size_t max_columns = 65535;
 
 static size_t canvas_pixels(const gif_decoder *d) {
   return (size_t)d->base.header.width * d->base.header.height;
@@ -21,7 +21,7 @@ static size_t canvas_pixels(const gif_decoder *d) {
 
 uint64_t ccodecs_gif_animation_estimate(const gif_decoder *d) {
   const uint64_t interlaced = canvas_pixels(d);
-  return (uint64_t)canvas_pixels(d) * 4 + interlaced + most_columns + GIF_MAX_CODES + GIF_CHUNK_BYTES +
+  return (uint64_t)canvas_pixels(d) * 4 + interlaced + max_columns + GIF_MAX_CODES + GIF_CHUNK_BYTES +
          (uint64_t)d->row_bytes * d->strip_rows + 8 * 64;
 }
 
@@ -67,7 +67,7 @@ static ccodecs_status begin_frame(gif_decoder *d) {
 ccodecs_status ccodecs_gif_start_animation(gif_decoder *d) {
   ccodecs_budget *budget = d->base.budget;
   d->canvas = ccodecs_allocate(budget, canvas_pixels(d) * 4);
-  d->indices = ccodecs_allocate(budget, most_columns + GIF_MAX_CODES + GIF_CHUNK_BYTES);
+  d->indices = ccodecs_allocate(budget, max_columns + GIF_MAX_CODES + GIF_CHUNK_BYTES);
   d->strip = ccodecs_allocate(budget, d->row_bytes * d->strip_rows);
   if (d->canvas == NULL || d->indices == NULL || d->strip == NULL) {
     return CCODECS_NO_MEMORY;

@@ -27,7 +27,7 @@ typedef struct gif_string {
 
 /// The dictionary.
 typedef struct gif_codes {
-  uint32_t least_bits; ///< Bits per pixel.
+  uint32_t min_bits; ///< Bits per pixel.
   gif_place place;
   gif_string strings[GIF_MAX_CODES];
 } gif_codes;
@@ -42,16 +42,16 @@ typedef enum gif_code_kind {
 
 /// Clears the dictionary.
 static inline void gif_codes_clear(const gif_codes *c, gif_place *at) {
-  at->code_bits = c->least_bits + 1;
-  at->next_code = (1u << c->least_bits) + 2;
+  at->code_bits = c->min_bits + 1;
+  at->next_code = (1u << c->min_bits) + 2;
   at->previous = GIF_NO_CODE;
 }
 
 /// Begins a frame whose pixels have `least_bits` bits, 0 to 11. Only the low 8 bits of an index are kept.
-static inline void gif_codes_begin(gif_codes *c, uint32_t least_bits) {
-  c->least_bits = least_bits;
+static inline void gif_codes_begin(gif_codes *c, uint32_t min_bits) {
+  c->min_bits = min_bits;
   c->place = (gif_place){0};
-  for (uint32_t i = 0; i < 1u << least_bits; i++) {
+  for (uint32_t i = 0; i < 1u << min_bits; i++) {
     c->strings[i] = (gif_string){.chunk = (uint8_t)i, .length = 1, .first = (uint8_t)i};
   }
   gif_codes_clear(c, &c->place);
@@ -76,7 +76,7 @@ static inline void gif_codes_add(gif_codes *c, gif_place *at, uint8_t suffix) {
 /// cleared.
 static inline gif_code_kind gif_codes_take(gif_codes *c, gif_place *at, uint32_t *code_found) {
   const uint32_t code = (uint32_t)at->bits & ((1u << at->code_bits) - 1);
-  const uint32_t clear = 1u << c->least_bits;
+  const uint32_t clear = 1u << c->min_bits;
   at->bits >>= at->code_bits;
   at->bit_count -= at->code_bits;
   *code_found = code;

@@ -29,9 +29,9 @@ enum { DISPOSAL_KEEP = 1, DISPOSAL_CLEAR = 2 };
 enum { KEPT_SHARE = 8 };
 
 /// The maximum of a frame's duration in hundredths of a second.
-static const uint32_t most_delay = UINT16_MAX;
+static const uint32_t max_delay = UINT16_MAX;
 /// The maximum number of bytes of frames that wait for the global palette.
-static const size_t most_waiting = 6 << 10;
+static const size_t max_waiting = 6 << 10;
 /// The global palette serves other frames if its mean squared error for their colors is at most this much, in the units
 /// of ccodecs_palette_mapper_error, or at most twice that for the colors of the first one.
 static const double fine_error = 100;
@@ -77,7 +77,7 @@ static void count_colors(gif_encoder *e, const uint8_t *canvas, const uint8_t *b
   }
 }
 
-static uint32_t most_colors(const gif_encoder *e) {
+static uint32_t max_colors(const gif_encoder *e) {
   const uint32_t count = e->base.options.gif.color_count;
   return count == 0 ? CCODECS_PALETTE_MAX_COLORS : count;
 }
@@ -96,7 +96,7 @@ static ccodecs_status use_palette(gif_encoder *e, const ccodecs_palette *palette
 
 /// Chooses the global palette for the counted colors of the first frame.
 static ccodecs_status choose_global(gif_encoder *e) {
-  ccodecs_status status = ccodecs_palette_build(e->histogram, most_colors(e), &e->global);
+  ccodecs_status status = ccodecs_palette_build(e->histogram, max_colors(e), &e->global);
   status = status == CCODECS_OK ? use_palette(e, &e->global) : status;
   e->is_global = true;
   e->global_error = status == CCODECS_OK ? ccodecs_palette_mapper_error(e->mapper, e->histogram, INFINITY) : 0;
@@ -114,17 +114,17 @@ static uint32_t bits_of(uint32_t count) {
 
 /// Returns the mean squared error up to which the global palette represents the counted colors about as well as those
 /// of the first frame.
-static double most_fine_error(const gif_encoder *e) {
+static double max_fine_error(const gif_encoder *e) {
   return e->global.is_exact ? 0 : fmax(fine_error, 2 * e->global_error);
 }
 
 /// Returns the sum of squared errors of the global palette for the counted colors, whose number of pixels is returned,
 /// too, up to which they are not worth the bytes of another palette.
-static double most_worth_squares(const gif_encoder *e, double *pixel_count) {
+static double max_worth_squares(const gif_encoder *e, double *pixel_count) {
   uint64_t pixels;
   const uint32_t colors = ccodecs_palette_color_count(e->histogram, &pixels) + 1; // one is transparent
-  const bool is_exact = colors <= most_colors(e);
-  const uint32_t table = 3u << bits_of(is_exact ? colors : most_colors(e));
+  const bool is_exact = colors <= max_colors(e);
+  const uint32_t table = 3u << bits_of(is_exact ? colors : max_colors(e));
   *pixel_count = (double)pixels;
   return (is_exact ? error_of_exact_byte : error_of_byte) * table;
 }
@@ -132,10 +132,10 @@ static double most_worth_squares(const gif_encoder *e, double *pixel_count) {
 /// Adds colors to the global palette, if it is not written yet and has room.
 static ccodecs_status grow_global(gif_encoder *e) {
   const uint32_t count = e->global.count;
-  if (e->has_begun || count == most_colors(e)) {
+  if (e->has_begun || count == max_colors(e)) {
     return CCODECS_OK;
   }
-  const ccodecs_status status = ccodecs_palette_extend(e->histogram, most_colors(e), (uint32_t)fine_error, &e->global);
+  const ccodecs_status status = ccodecs_palette_extend(e->histogram, max_colors(e), (uint32_t)fine_error, &e->global);
   return status == CCODECS_OK && e->global.count > count ? use_palette(e, &e->global) : status;
 }
 
@@ -151,23 +151,23 @@ static ccodecs_status settle_palette(
   ccodecs_status status = e->is_global ? CCODECS_OK : use_palette(e, &e->global);
   e->is_global = true;
   double pixel_count;
-  const double squares = most_worth_squares(e, &pixel_count);
+  const double squares = max_worth_squares(e, &pixel_count);
   // A larger error need not be known. The last digits do not matter.
-  const double most = fmax(most_fine_error(e), squares / pixel_count) * (1 + 1e-9);
-  double error = ccodecs_palette_mapper_error(e->mapper, e->histogram, most);
+  const double maximum = fmax(max_fine_error(e), squares / pixel_count) * (1 + 1e-9);
+  double error = ccodecs_palette_mapper_error(e->mapper, e->histogram, maximum);
   e->has_all_colors = e->global.is_exact && error == 0;
-  if (status != CCODECS_OK || error <= most_fine_error(e)) {
+  if (status != CCODECS_OK || error <= max_fine_error(e)) {
     return status;
   }
   const uint32_t count = e->global.count;
   status = grow_global(e);
-  error = e->global.count > count ? ccodecs_palette_mapper_error(e->mapper, e->histogram, most) : error;
+  error = e->global.count > count ? ccodecs_palette_mapper_error(e->mapper, e->histogram, maximum) : error;
   if (status != CCODECS_OK || error * pixel_count <= squares) {
     return status;
   }
   ccodecs_palette own;
   e->is_global = false;
-  status = ccodecs_palette_build(e->histogram, most_colors(e), &own);
+  status = ccodecs_palette_build(e->histogram, max_colors(e), &own);
   return status == CCODECS_OK ? use_palette(e, &own) : status;
 }
 
@@ -276,13 +276,13 @@ static bool write_beginning(gif_encoder *e, bool is_animation) {
 
 /// Returns whether the pending frame is to wait for the global palette.
 static bool must_wait(const gif_encoder *e, bool is_last) {
-  return !is_last && !e->has_begun && e->global.count < most_colors(e) &&
-         e->waiting.count + e->compressed.count <= most_waiting;
+  return !is_last && !e->has_begun && e->global.count < max_colors(e) &&
+         e->waiting.count + e->compressed.count <= max_waiting;
 }
 
 /// Takes as much of a duration as a frame can last.
 static uint32_t take_delay(uint64_t *left) {
-  const uint32_t delay = *left < most_delay ? (uint32_t)*left : most_delay;
+  const uint32_t delay = *left < max_delay ? (uint32_t)*left : max_delay;
   *left -= delay;
   return delay;
 }
@@ -455,13 +455,13 @@ static void destroy(ccodecs_encoder *base) {
 }
 
 /// Returns the maximum size of a frame: codes of 12 bits, one for each index, and clear codes.
-static uint64_t most_frame_bytes(const ccodecs_encode_options *options) {
+static uint64_t max_frame_bytes(const ccodecs_encode_options *options) {
   const uint64_t pixels = (uint64_t)options->width * options->height;
   return pixels * 3 / 2 + pixels / 100 + 2048;
 }
 
 static uint64_t max_bytes(const ccodecs_encode_options *options) {
-  return most_frame_bytes(options) + 1024;
+  return max_frame_bytes(options) + 1024;
 }
 
 static uint64_t estimate(const ccodecs_encode_options *options) {
@@ -470,7 +470,7 @@ static uint64_t estimate(const ccodecs_encode_options *options) {
       options->gif.is_spooled ? ccodecs_animation_estimate(options) : ccodecs_canvases_estimate(options);
   return sizeof(gif_encoder) + frames + CCODECS_PALETTE_HISTOGRAM_BYTES + CCODECS_PALETTE_BUILD_BYTES +
          CCODECS_PALETTE_MAPPER_BYTES + (uint64_t)options->width * (CCODECS_PALETTE_MAPPER_PIXEL_BYTES + 2) +
-         most_frame_bytes(options) * 5 + 3 * most_waiting + 10 * 128;
+         max_frame_bytes(options) * 5 + 3 * max_waiting + 10 * 128;
 }
 
 bool ccodecs_gif_options_are_valid(const ccodecs_gif_options *options) {

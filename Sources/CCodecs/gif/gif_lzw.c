@@ -70,26 +70,26 @@ static void flush(gif_lzw *z, bool is_end) {
 
 /// Stages a clear code, and forgets all strings.
 static void clear(gif_lzw *z) {
-  put_code(z, 1u << z->least_bits);
+  put_code(z, 1u << z->min_bits);
   memset(z->slots, 0, sizeof z->slots);
   for (int i = 0; i < GIF_LZW_RUNS; i++) {
     z->runs[i].length = 0;
   }
-  z->code_bits = z->least_bits + 1;
-  z->next_code = z->next_packed = (1u << z->least_bits) + 2;
+  z->code_bits = z->min_bits + 1;
+  z->next_code = z->next_packed = (1u << z->min_bits) + 2;
 }
 
-void ccodecs_gif_lzw_begin(gif_lzw *z, uint32_t least_bits, ccodecs_bytes *output, ccodecs_budget *budget) {
+void ccodecs_gif_lzw_begin(gif_lzw *z, uint32_t min_bits, ccodecs_bytes *output, ccodecs_budget *budget) {
   z->output = output;
   z->budget = budget;
-  z->least_bits = least_bits;
-  z->code_bits = least_bits + 1;
+  z->min_bits = min_bits;
+  z->code_bits = min_bits + 1;
   z->prefix = no_code;
   z->run_length = 0;
   z->bits = 0;
   z->bit_count = 0;
   z->staged_count = 0;
-  const uint8_t size = (uint8_t)least_bits;
+  const uint8_t size = (uint8_t)min_bits;
   z->has_failed = !ccodecs_bytes_append(output, &size, 1, budget);
   clear(z);
 }
@@ -231,7 +231,7 @@ bool ccodecs_gif_lzw_end(gif_lzw *z) {
       z->code_bits++;
     }
   }
-  put_code(z, (1u << z->least_bits) + 1);
+  put_code(z, (1u << z->min_bits) + 1);
   z->staged_count += z->bit_count > 0 ? 1 : 0;
   flush(z, true);
   const uint8_t end = 0;

@@ -24,7 +24,7 @@ typedef struct gif_lzw_run {
 typedef struct gif_lzw {
   ccodecs_bytes *output;
   ccodecs_budget *budget;
-  uint32_t least_bits; ///< Bits per index, at least 2.
+  uint32_t min_bits; ///< Bits per index, at least 2.
   uint32_t next_code;
   uint32_t next_packed; ///< The `next_code` before the first of the codes that are not staged.
   uint32_t prefix;      ///< The code of the string so far, or GIF_LZW_NONE.
@@ -42,7 +42,7 @@ typedef struct gif_lzw {
 } gif_lzw;
 
 /// Begins the data of a frame whose indices have `least_bits` bits, 2 to 8, and appends it to `output`.
-void ccodecs_gif_lzw_begin(gif_lzw *z, uint32_t least_bits, ccodecs_bytes *output, ccodecs_budget *budget);
+void ccodecs_gif_lzw_begin(gif_lzw *z, uint32_t min_bits, ccodecs_bytes *output, ccodecs_budget *budget);
 
 /// Encodes indices.
 void ccodecs_gif_lzw_write(gif_lzw *z, const uint8_t *indices, size_t count);

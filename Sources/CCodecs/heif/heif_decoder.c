@@ -25,7 +25,7 @@ static const size_t library_bytes = (size_t)4 << 20;
 /// libheif has one limit for both width and height.
 static const int max_side = 65535;
 /// Maximum size of a block of metadata in bytes.
-static const size_t most_metadata = 65536;
+static const size_t max_metadata = 65536;
 /// Maximum number of tiles that are decoded separately, as libheif searches each among all images.
 enum { MAX_TILES = 1024 };
 
@@ -94,7 +94,7 @@ static ccodecs_status read_profile(heif_decoder *d) {
 /// Reads a block of metadata. Returns false if the budget is exhausted.
 static bool read_block(heif_decoder *d, heif_item_id item, ccodecs_bytes *block) {
   const size_t count = heif_image_handle_get_metadata_size(d->handle, item);
-  if (count == 0 || count > most_metadata) {
+  if (count == 0 || count > max_metadata) {
     return true;
   }
   if (!ccodecs_bytes_reserve(block, count, d->base.budget)) {
@@ -377,9 +377,9 @@ static uint64_t bytes_per_pixel(const heif_decoder *d) {
   if (d->graph.is_composed) {
     return (uint64_t)d->samples.channels * (is_16bit ? 12 : 6);
   }
-  const uint8_t most_hevc = d->graph.has_hevc ? hevc[is_16bit][has_alpha][d->graph.chroma] : 0;
-  const uint8_t most_av1 = d->graph.has_av1 || most_hevc == 0 ? av1[is_16bit][has_alpha][d->graph.chroma] : 0;
-  return most_hevc > most_av1 ? most_hevc : most_av1;
+  const uint8_t max_hevc = d->graph.has_hevc ? hevc[is_16bit][has_alpha][d->graph.chroma] : 0;
+  const uint8_t max_av1 = d->graph.has_av1 || max_hevc == 0 ? av1[is_16bit][has_alpha][d->graph.chroma] : 0;
+  return max_hevc > max_av1 ? max_hevc : max_av1;
 }
 
 /// Returns the bytes that libheif and the codec allocate to decode a frame. Both have a copy of its compressed data.

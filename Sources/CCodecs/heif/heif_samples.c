@@ -46,7 +46,7 @@ static void put_channel(
     const heif_planes *planes, const heif_samples *s, uint32_t channel, const uint8_t *row, uint32_t count,
     uint8_t *out) {
   const uint32_t largest = planes->largest[channel];
-  const uint32_t most = s->is_16bit ? 65535 : 255;
+  const uint32_t maximum = s->is_16bit ? 65535 : 255;
   const bool is_limited = s->is_limited_gray && channel < 3;
   uint16_t *out16 = (uint16_t *)(void *)out;
   for (uint32_t x = 0; x < count; x++) {
@@ -54,8 +54,8 @@ static void put_channel(
     if (is_limited) {
       sample = expand_range(sample, largest);
     }
-    if (largest != most) {
-      sample = sample >= largest ? most : (sample * most + largest / 2) / largest;
+    if (largest != maximum) {
+      sample = sample >= largest ? maximum : (sample * maximum + largest / 2) / largest;
     }
     const size_t at = (size_t)x * s->channels + channel;
     if (s->is_16bit) {
@@ -87,13 +87,13 @@ static void put_bytes(const uint8_t *const rows[4], uint32_t channels, uint32_t 
 /// Converts premultiplied colors to straight alpha.
 static void divide_alpha(const heif_samples *s, uint32_t count, uint8_t *out) {
   uint16_t *out16 = (uint16_t *)(void *)out;
-  const uint32_t most = s->is_16bit ? 65535 : 255;
+  const uint32_t maximum = s->is_16bit ? 65535 : 255;
   for (size_t i = 0; i < (size_t)count * 4; i += 4) {
     const uint32_t alpha = s->is_16bit ? out16[i + 3] : out[i + 3];
     for (size_t c = i; c < i + 3 && alpha > 0; c++) {
       const uint32_t sample = s->is_16bit ? out16[c] : out[c];
-      const uint32_t quotient = (sample * most + alpha / 2) / alpha;
-      const uint32_t straight = quotient > most ? most : quotient;
+      const uint32_t quotient = (sample * maximum + alpha / 2) / alpha;
+      const uint32_t straight = quotient > maximum ? maximum : quotient;
       if (s->is_16bit) {
         out16[c] = (uint16_t)straight;
       } else {

@@ -825,7 +825,7 @@ typedef struct ccodecs_survey {
   /// the sums of a JPEG's quantisation tables, or from the mean quantiser of a WebP's segments.
   uint8_t quality;
   /// JPEG: bit N is set if EXIF orientation N can be applied losslessly, in whole blocks.
-  uint16_t turns;
+  uint16_t rotations;
   bool can_recompress;        ///< JPEG: it can be recompressed as JPEG XL, in builds that define CCODECS_JXL.
   bool can_reconstruct;       ///< JPEG XL: the JPEG that it was recompressed from can be reconstructed.
   bool can_reconstruct_whole; ///< So can its metadata.

@@ -321,9 +321,9 @@ static bool find_common(
     const ahead_reader *a, const ahead_reader *b, uint32_t period, uint32_t *count_a, uint32_t *count_b) {
   uint32_t i = *count_a;
   uint32_t j = *count_b;
-  const uint32_t most_i = count_of(a);
-  const uint32_t most_j = count_of(b);
-  while (i < most_i && j < most_j) {
+  const uint32_t max_i = count_of(a);
+  const uint32_t max_j = count_of(b);
+  while (i < max_i && j < max_j) {
     const uint32_t x = a->ends[i];
     const uint32_t y = b->ends[j];
     if (x == y && i % period == j % period) {
@@ -408,9 +408,9 @@ static uint64_t part_of(const jpeg_ahead *ahead, uint64_t bit_count) {
   // The last reader's part is longer, because it waits for the others. Records have room for twice as many blocks as
   // expected.
   const uint64_t part = bit_count * 8 / (8 * JPEG_AHEAD_READERS + 1);
-  const uint64_t most = (uint64_t)ahead->mean_bits * (JPEG_AHEAD_BLOCKS / 2);
-  const uint64_t least = (uint64_t)ahead->mean_bits * JPEG_AHEAD_BLOCKS_MIN;
-  return part < least ? 0 : part < most ? part : most;
+  const uint64_t maximum = (uint64_t)ahead->mean_bits * (JPEG_AHEAD_BLOCKS / 2);
+  const uint64_t minimum = (uint64_t)ahead->mean_bits * JPEG_AHEAD_BLOCKS_MIN;
+  return part < minimum ? 0 : part < maximum ? part : maximum;
 }
 
 /// Finds blocks from position `begin` up to `end`: `part` bits for each reader but the last.

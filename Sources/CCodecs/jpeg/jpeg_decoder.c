@@ -103,7 +103,7 @@ static uint8_t scales(const ccodecs_decoder *base) {
 
 /// A sequential block takes at least two bits, the codes of its DC difference and its end. A progressive block takes at
 /// least one, in the scan of its DC coefficient; in the other scans one code can end thousands of blocks.
-static uint64_t least_bytes(const ccodecs_decoder *base) {
+static uint64_t min_bytes(const ccodecs_decoder *base) {
   const jpeg_decoder *d = (const jpeg_decoder *)base;
   uint64_t blocks = 0;
   for (uint32_t i = 0; i < d->component_count; i++) {
@@ -464,7 +464,7 @@ const ccodecs_decoder_methods ccodecs_jpeg_native_decoder = {
     .byte_count = sizeof(jpeg_decoder),
     .read_header = read_header,
     .scales = scales,
-    .least_bytes = least_bytes,
+    .min_bytes = min_bytes,
     .estimate = estimate,
     .start = start,
     .read_rows = read_rows,

@@ -24,8 +24,8 @@ TARGET static void quantize(
     const __m256 x = _mm256_mul_ps(d[u], _mm256_loadu_ps(chooser->inverse + (size_t)u * 8));
     _mm256_storeu_ps(values + (size_t)u * 8, x);
     const __m256 dead_zone = _mm256_mul_ps(price, _mm256_loadu_ps(chooser->dead_zone + (size_t)u * 8));
-    const __m256 least = _mm256_add_ps(dead_zone, half);
-    const __m256 is_large = _mm256_cmp_ps(_mm256_and_ps(x, magnitude), least, _CMP_GE_OQ);
+    const __m256 minimum = _mm256_add_ps(dead_zone, half);
+    const __m256 is_large = _mm256_cmp_ps(_mm256_and_ps(x, magnitude), minimum, _CMP_GE_OQ);
     levels[u] = _mm256_cvtps_epi32(_mm256_and_ps(x, is_large));
   }
   block->dc = (int16_t)_mm_cvtss_si32(_mm_load_ss(values));

@@ -14,8 +14,8 @@
 
 /// Returns the levels of four values in units of their steps.
 INLINE int16x4_t levels_of(float32x4_t x, float lambda, const float *dead_zone) {
-  const float32x4_t least = vaddq_f32(vmulq_n_f32(vld1q_f32(dead_zone), lambda), vdupq_n_f32(0.5F));
-  const uint32x4_t is_large = vcgeq_f32(vabsq_f32(x), least);
+  const float32x4_t minimum = vaddq_f32(vmulq_n_f32(vld1q_f32(dead_zone), lambda), vdupq_n_f32(0.5F));
+  const uint32x4_t is_large = vcgeq_f32(vabsq_f32(x), minimum);
   return vqmovn_s32(vandq_s32(vcvtnq_s32_f32(x), vreinterpretq_s32_u32(is_large)));
 }
 

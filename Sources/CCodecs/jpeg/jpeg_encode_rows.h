@@ -41,10 +41,10 @@ TARGET static void requantize(
   for (uint32_t i = 0; i < JPEG_BLOCK; i++) {
     const float value = (float)coefficients[i] * chooser->inverse[i];
     const float magnitude = value < 0 ? -value : value;
-    const float least = lambda * chooser->dead_zone[i] + 0.5F;
+    const float minimum = lambda * chooser->dead_zone[i] + 0.5F;
     // Adding 1.5 * 2^23 leaves no bits below the point.
     const int32_t nearest = (int32_t)((value + 12582912.0F) - 12582912.0F);
-    const int32_t level = magnitude >= least ? nearest : 0;
+    const int32_t level = magnitude >= minimum ? nearest : 0;
     values[i] = value;
     block->levels[i] = (int16_t)level;
     bits[i] = level != 0 ? 1 : 0;

@@ -33,7 +33,7 @@ struct ccodecs_jpeg_sample {
   int16_t (*coefficients)[JPEG_BLOCK]; ///< The blocks of each MCU, in the order of its scan; transposed.
 };
 
-static uint32_t least(uint32_t a, uint32_t b) {
+static uint32_t minimum(uint32_t a, uint32_t b) {
   return a < b ? a : b;
 }
 
@@ -67,7 +67,7 @@ static uint32_t sampled_run(uint32_t stride, uint32_t run) {
 
 /// Returns the number of MCUs of a run.
 static uint32_t run_length(const jpeg_geometry *g, uint32_t run) {
-  return least(RUN, g->mcu_columns - run % runs_per_row(g) * RUN);
+  return minimum(RUN, g->mcu_columns - run % runs_per_row(g) * RUN);
 }
 
 static uint32_t count_mcus(const jpeg_geometry *g) {
@@ -91,7 +91,7 @@ uint64_t ccodecs_jpeg_sample_byte_count(const ccodecs_encode_options *options) {
 
 /// Returns the row of an input plane, of which the last one is repeated.
 static const uint8_t *input_row(const ccodecs_rows *rows, uint32_t plane, uint32_t y) {
-  return rows->planes[plane] + (size_t)least(y, rows->row_counts[plane] - 1) * rows->row_strides[plane];
+  return rows->planes[plane] + (size_t)minimum(y, rows->row_counts[plane] - 1) * rows->row_strides[plane];
 }
 
 /// Repeats the last of `count` samples up to the end of a row of the buffer.
@@ -104,7 +104,8 @@ static void read_planes(
     const ccodecs_jpeg_sample *s, const ccodecs_rows *rows, uint32_t mcu_x, uint32_t mcu_y, sample_buffer *buffer) {
   for (uint32_t c = 0; c < s->geometry.component_count; c++) {
     const uint32_t x = mcu_x * s->geometry.across[c] * 8, height = s->geometry.down[c] * 8;
-    const uint32_t count = least(RUN * s->geometry.across[c] * 8 + 1, ccodecs_encoder_plane_width(&s->options, c) - x);
+    const uint32_t count =
+        minimum(RUN * s->geometry.across[c] * 8 + 1, ccodecs_encoder_plane_width(&s->options, c) - x);
     for (uint32_t y = 0; y < height; y++) {
       uint8_t *row = buffer->planes[c] + (size_t)y * BUFFER_WIDTH;
       memcpy(row, input_row(rows, c, mcu_y * height + y) + x, count);
@@ -117,7 +118,7 @@ static void read_planes(
 static void read_rgb(
     const ccodecs_jpeg_sample *s, const ccodecs_rows *rows, uint32_t mcu_x, uint32_t mcu_y, sample_buffer *buffer) {
   const uint32_t across = s->geometry.across[0], down = s->geometry.down[0], height = down * 8;
-  const uint32_t count = least(RUN * across * 8 + 1, s->options.width - mcu_x * across * 8);
+  const uint32_t count = minimum(RUN * across * 8 + 1, s->options.width - mcu_x * across * 8);
   for (uint32_t y = 0; y < height; y++) {
     uint8_t *luma = buffer->planes[0] + (size_t)y * BUFFER_WIDTH;
     uint8_t *chroma[2] = {
@@ -159,7 +160,7 @@ static void add_run(ccodecs_jpeg_sample *s, const jpeg_chooser *unit, const samp
   const jpeg_geometry *g = &s->geometry;
   const uint32_t count = run_length(g, run), across = g->across[0];
   const uint32_t columns = g->columns[0] - run % runs_per_row(g) * RUN * across;
-  const uint32_t rows = least(g->down[0], g->rows[0] - run / runs_per_row(g) * g->down[0]);
+  const uint32_t rows = minimum(g->down[0], g->rows[0] - run / runs_per_row(g) * g->down[0]);
   uint32_t sums[2][RUN * 2];
   for (uint32_t y = 0; y < rows; y++) {
     s->kernels->activity(buffer->planes[0] + (size_t)y * 8 * BUFFER_WIDTH, BUFFER_WIDTH, count * across, sums[y]);
@@ -171,7 +172,7 @@ static void add_run(ccodecs_jpeg_sample *s, const jpeg_chooser *unit, const samp
       for (uint32_t i = 0; i < g->across[c] * g->down[c]; i++, coefficients++) {
         const uint32_t x = mcu * g->across[c] + i % g->across[c], y = i / g->across[c];
         if (c == 0) {
-          s->activities[s->mcu_count * luma_blocks(g) + i] = sums[least(y, rows - 1)][least(x, columns - 1)];
+          s->activities[s->mcu_count * luma_blocks(g) + i] = sums[minimum(y, rows - 1)][minimum(x, columns - 1)];
         }
         if (c == 0 && (x >= columns || y >= rows)) {
           memset(*coefficients, 0, sizeof *coefficients);

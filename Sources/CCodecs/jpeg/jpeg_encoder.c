@@ -144,14 +144,14 @@ static float lambda_at(const jpeg_encoder *e, uint32_t component, uint32_t x, ui
   return sum / (float)(across * down) * ccodecs_jpeg_lambda_shares[component];
 }
 
-static uint32_t least(uint32_t a, uint32_t b) {
+static uint32_t minimum(uint32_t a, uint32_t b) {
   return a < b ? a : b;
 }
 
 /// Returns the rows of blocks that a row of MCUs has of a component, without those that only complete it.
 static uint32_t block_rows(const jpeg_encoder *e, uint32_t component) {
   const jpeg_geometry *g = &e->geometry;
-  return least(g->down[component], g->rows[component] - (g->mcu_rows - e->rows_left) * g->down[component]);
+  return minimum(g->down[component], g->rows[component] - (g->mcu_rows - e->rows_left) * g->down[component]);
 }
 
 static bool choose_blocks(jpeg_encoder *e) {
@@ -450,8 +450,8 @@ typedef struct token_memory {
 static token_memory token_memory_of(const ccodecs_encode_options *options, const jpeg_geometry *g) {
   // The blocks that only complete MCUs have tokens too: two each.
   const uint64_t blocks_per_mcu = g->component_count > 1 ? g->across[0] * g->down[0] + 2 : 1;
-  const uint64_t most = (uint64_t)g->mcu_columns * g->mcu_rows * blocks_per_mcu * JPEG_BLOCK;
-  const uint64_t all_chunks = most / (JPEG_TOKENS_PER_CHUNK - JPEG_MAX_MCU_TOKENS) + 1;
+  const uint64_t maximum = (uint64_t)g->mcu_columns * g->mcu_rows * blocks_per_mcu * JPEG_BLOCK;
+  const uint64_t all_chunks = maximum / (JPEG_TOKENS_PER_CHUNK - JPEG_MAX_MCU_TOKENS) + 1;
   const bool is_whole = all_chunks <= max_token_chunks;
   const uint64_t chunks = is_whole ? all_chunks : max_token_chunks;
   // A token takes 10 to 12 bits in noise at the highest quality.

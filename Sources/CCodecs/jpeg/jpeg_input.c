@@ -46,9 +46,9 @@ void ccodecs_jpeg_input_fill(jpeg_input *in, ccodecs_input *window) {
       continue;
     }
     const size_t room = in->capacity - in->count;
-    const size_t most = window->count < room ? window->count : room;
-    const uint8_t *escape = memchr(window->bytes, 0xFF, most);
-    const size_t count = escape == NULL ? most : (size_t)(escape - window->bytes);
+    const size_t maximum = window->count < room ? window->count : room;
+    const uint8_t *escape = memchr(window->bytes, 0xFF, maximum);
+    const size_t count = escape == NULL ? maximum : (size_t)(escape - window->bytes);
     memcpy(in->bytes + in->count, window->bytes, count);
     in->count += count;
     in->has_ff = escape != NULL;

@@ -159,25 +159,25 @@ static void read_application(jpeg_decoder *d, const uint8_t *p, uint32_t count) 
 
 /// Returns how many bytes of a segment must be buffered to read it.
 static uint32_t wanted_bytes(const jpeg_decoder *d, uint32_t count) {
-  uint32_t most;
+  uint32_t maximum;
   switch (d->marker) {
   case APP0:
-    most = 14;
+    maximum = 14;
     break;
   case APP14:
-    most = 12;
+    maximum = 12;
     break;
   case APP2:
-    most = CCODECS_MPF_BYTES;
+    maximum = CCODECS_MPF_BYTES;
     break;
   case APP1:
-    most = d->has_exif ? 0 : count;
+    maximum = d->has_exif ? 0 : count;
     break;
   default:
-    most = (d->marker > APP0 && d->marker <= APP15) || d->marker == COM || d->marker == DNL ? 0 : count;
+    maximum = (d->marker > APP0 && d->marker <= APP15) || d->marker == COM || d->marker == DNL ? 0 : count;
     break;
   }
-  return most < count ? most : count;
+  return maximum < count ? maximum : count;
 }
 
 // MARK: Scan

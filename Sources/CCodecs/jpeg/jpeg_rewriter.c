@@ -15,7 +15,7 @@
 #include "jpeg_decoder.h"
 #include "jpeg_metadata.h"
 #include "jpeg_quality.h"
-#include "jpeg_turn.h"
+#include "jpeg_rotator.h"
 
 /// Maximum size of a marker and its segment.
 enum { MAX_SEGMENT_BYTES = 2 + 65535 };
@@ -175,8 +175,8 @@ static uint64_t divide_up(uint64_t count, uint64_t unit) {
 
 /// Starts the next interval between restart markers.
 static void begin_interval(jpeg_rewriter *j) {
-  const uint64_t most = j->restart_interval == 0 ? UINT64_MAX : j->restart_interval;
-  j->interval_units = j->units_left < most ? j->units_left : most;
+  const uint64_t maximum = j->restart_interval == 0 ? UINT64_MAX : j->restart_interval;
+  j->interval_units = j->units_left < maximum ? j->units_left : maximum;
   j->units_left -= j->interval_units;
   j->interval_bytes = 0;
 }
@@ -503,7 +503,7 @@ static void survey(const ccodecs_rewriter *base, const ccodecs_decoder *decoder,
   survey->has_fine_chroma = has_fine_chroma(j);
   survey->quality = ccodecs_jpeg_quality(sums[0], sums[1] < sums[2] ? sums[1] : sums[2]);
   for (uint8_t orientation = 2; orientation <= 8; orientation++) {
-    survey->turns |= (uint16_t)(ccodecs_jpeg_transform_is_perfect(&j->frame, orientation) << orientation);
+    survey->rotations |= (uint16_t)(ccodecs_jpeg_transform_is_perfect(&j->frame, orientation) << orientation);
   }
 #ifdef CCODECS_JXL
   survey->can_recompress = has_usual_chroma(&j->frame);
@@ -525,7 +525,7 @@ static uint64_t sample_count(const ccodecs_jpeg_frame *f) {
 }
 #endif
 
-static uint64_t turn_bytes(
+static uint64_t transform_bytes(
     const ccodecs_rewriter *base, const ccodecs_decoder *decoder, const ccodecs_rewrite_options *options) {
   (void)decoder;
   const ccodecs_jpeg_frame *f = &((const jpeg_rewriter *)base)->frame;
@@ -537,18 +537,18 @@ static uint64_t turn_bytes(
   return ccodecs_jpeg_transform_estimate(f, options);
 }
 
-static ccodecs_status create_turn(
+static ccodecs_status create_transform(
     ccodecs_rewriter *base, const ccodecs_decoder *decoder, const ccodecs_rewrite_options *options,
-    ccodecs_turn **turn) {
+    ccodecs_transform **transform) {
   (void)decoder;
 #ifdef CCODECS_JXL
   if (options->jxl_effort > 0) {
     const ccodecs_jpeg_frame *f = &((const jpeg_rewriter *)base)->frame;
     return ccodecs_jxl_recompress_create(
-        pixel_count(f), sample_count(f), options->jxl_effort, &base->interrupt, base->budget, turn);
+        pixel_count(f), sample_count(f), options->jxl_effort, &base->interrupt, base->budget, transform);
   }
 #endif
-  return ccodecs_jpeg_transform_create(&((const jpeg_rewriter *)base)->frame, options, base->budget, turn);
+  return ccodecs_jpeg_transform_create(&((const jpeg_rewriter *)base)->frame, options, base->budget, transform);
 }
 
 static ccodecs_status start(
@@ -587,7 +587,7 @@ const ccodecs_rewriter_methods ccodecs_jpeg_rewriter = {
     .survey = survey,
     .start = start,
     .start_bytes = start_bytes,
-    .turn_bytes = turn_bytes,
-    .create_turn = create_turn,
+    .transform_bytes = transform_bytes,
+    .create_transform = create_transform,
     .destroy = destroy,
 };

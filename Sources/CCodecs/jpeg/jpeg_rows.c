@@ -115,8 +115,8 @@ static void destroy_scan(jpeg_decoder *d, jpeg_buffered_scan *s) {
 }
 
 ccodecs_status ccodecs_jpeg_rows_begin_scan(jpeg_decoder *d) {
-  if (d->buffered.memory_most == 0) {
-    d->buffered.memory_most = d->rest.is_known ? UINT64_MAX : coefficient_bytes(d);
+  if (d->buffered.max_memory == 0) {
+    d->buffered.max_memory = d->rest.is_known ? UINT64_MAX : coefficient_bytes(d);
   }
   jpeg_buffered_scan *s = ccodecs_allocate(d->base.budget, scan_bytes());
   if (s == NULL) {
@@ -159,7 +159,7 @@ static size_t coded_bytes(const ccodecs_input *window) {
 
 /// Returns an upper bound for the bytes of a scan's units: 31 bits for each coefficient, every byte stuffed, and a
 /// restart marker for each unit.
-static uint64_t most_bytes(const jpeg_scan *scan) {
+static uint64_t max_bytes(const jpeg_scan *scan) {
   const uint64_t units = (uint64_t)scan->mcus_across * scan->mcus_down;
   const uint64_t coefficients = units * scan->block_count * (scan->spectral_end - scan->spectral_start + 1);
   return 8 * coefficients + 4 * units + 64;
@@ -172,8 +172,8 @@ static ccodecs_status hold(jpeg_decoder *d, const uint8_t *bytes, size_t count) 
     return CCODECS_OK;
   }
   const uint64_t buffered = d->buffered.count - d->last_buffered_scan->place;
-  const uint64_t most = most_bytes(&d->scan);
-  const uint64_t left = buffered < most ? most - buffered : 0;
+  const uint64_t maximum = max_bytes(&d->scan);
+  const uint64_t left = buffered < maximum ? maximum - buffered : 0;
   if (count > left) {
     d->base.header.warnings |= CCODECS_WARNING_DAMAGED;
     count = (size_t)left;
@@ -284,11 +284,11 @@ static void end_damaged(jpeg_buffered_scan *s) {
 static ccodecs_status read_scan(jpeg_decoder *d, jpeg_buffered_scan *s, uint32_t mcu_row) {
   const bool is_single = s->scan.component_count == 1;
   const uint32_t down = is_single ? s->scan.components[0]->vertical : 1;
-  const uint32_t most = (mcu_row + 1) * down;
+  const uint32_t maximum = (mcu_row + 1) * down;
   d->scan = s->scan;
   d->in = s->in;
   d->restart_interval = s->restart_interval;
-  ccodecs_status status = read_units(d, s, most < d->scan.mcus_down ? most : d->scan.mcus_down);
+  ccodecs_status status = read_units(d, s, maximum < d->scan.mcus_down ? maximum : d->scan.mcus_down);
   const bool has_rows = d->scan_count > 1 || mcu_row > 0;
   if (status == CCODECS_TRUNCATED && d->base.tolerates_truncation && has_rows) {
     d->base.failure = CCODECS_OK;

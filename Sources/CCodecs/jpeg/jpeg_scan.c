@@ -316,8 +316,8 @@ static const uint8_t *last_start(const jpeg_decoder *d) {
   if (d->in.is_ended) {
     return d->in.bytes + d->in.count + 8;
   }
-  const size_t most = d->scan.unit_bytes + 16;
-  return d->in.count < most ? NULL : d->in.bytes + d->in.count - most;
+  const size_t maximum = d->scan.unit_bytes + 16;
+  return d->in.count < maximum ? NULL : d->in.bytes + d->in.count - maximum;
 }
 
 ccodecs_status ccodecs_jpeg_scan_prepare(jpeg_decoder *d, ccodecs_input *window, const uint8_t **stop) {

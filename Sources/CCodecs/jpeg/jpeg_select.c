@@ -359,9 +359,9 @@ static uint8_t scales(const ccodecs_decoder *base) {
   return s->taker->methods->scales(s->taker);
 }
 
-static uint64_t least_bytes(const ccodecs_decoder *base) {
+static uint64_t min_bytes(const ccodecs_decoder *base) {
   const jpeg_selector *s = (const jpeg_selector *)base;
-  return s->taker->methods->least_bytes(s->taker);
+  return s->taker->methods->min_bytes(s->taker);
 }
 
 static ccodecs_status estimate(
@@ -398,7 +398,7 @@ const ccodecs_decoder_methods ccodecs_jpeg_decoder = {
     .init = init,
     .read_header = read_header,
     .scales = scales,
-    .least_bytes = least_bytes,
+    .min_bytes = min_bytes,
     .estimate = estimate,
     .start = start,
     .read_rows = read_rows,

@@ -285,7 +285,7 @@ static uint8_t scales(const ccodecs_decoder *base) {
 }
 
 /// Same as in the native decoder. Arithmetic coding can store any number of blocks in a byte.
-static uint64_t least_bytes(const ccodecs_decoder *base) {
+static uint64_t min_bytes(const ccodecs_decoder *base) {
   const jpeg_turbo *d = (const jpeg_turbo *)base;
   uint64_t blocks = 0;
   for (int i = 0; i < d->info.num_components; i++) {
@@ -535,7 +535,7 @@ const ccodecs_decoder_methods ccodecs_jpeg_turbo_decoder = {
     .init = init,
     .read_header = read_header,
     .scales = scales,
-    .least_bytes = least_bytes,
+    .min_bytes = min_bytes,
     .estimate = estimate,
     .start = start,
     .read_rows = read_rows,

@@ -393,8 +393,8 @@ static ccodecs_status read_header(ccodecs_decoder *base, ccodecs_input *input) {
 static uint64_t decoding_bytes(const jxl_decoder *d) {
   const uint64_t own = (uint64_t)d->base.header.width * d->base.header.height;
   const uint64_t pixels = d->frames.max_pixels > own ? d->frames.max_pixels : own;
-  const uint64_t most_kept = pixels * max_kept_frames;
-  const uint64_t kept = d->frames.kept_pixels < most_kept ? d->frames.kept_pixels : most_kept;
+  const uint64_t max_kept = pixels * max_kept_frames;
+  const uint64_t kept = d->frames.kept_pixels < max_kept ? d->frames.kept_pixels : max_kept;
   return (pixels * library_bytes_per_sample + kept * sizeof(float)) * d->samples;
 }
 

@@ -19,10 +19,10 @@ static const uint64_t library_bytes_per_pixel = 18;
 static const uint64_t library_bytes_per_sample = 12;
 static const uint64_t library_bytes = (uint64_t)8 << 20;
 /// The maximum effort: above it, libjxl takes five times as long for less than half a percent.
-static const uint8_t most_effort = 7;
+static const uint8_t max_effort = 7;
 
 typedef struct jxl_recompressor {
-  ccodecs_turn base;
+  ccodecs_transform base;
   ccodecs_budget *budget;
   ccodecs_interrupt *interrupt;
   uint64_t charge;
@@ -34,8 +34,8 @@ typedef struct jxl_recompressor {
   char message[100];
 } jxl_recompressor;
 
-static ccodecs_status push(ccodecs_turn *turn, const uint8_t *bytes, size_t count) {
-  jxl_recompressor *r = (jxl_recompressor *)turn;
+static ccodecs_status push(ccodecs_transform *transform, const uint8_t *bytes, size_t count) {
+  jxl_recompressor *r = (jxl_recompressor *)transform;
   return ccodecs_bytes_append(&r->file, bytes, count, r->budget) ? CCODECS_OK : CCODECS_NO_MEMORY;
 }
 
@@ -58,8 +58,8 @@ static ccodecs_status compress(jxl_recompressor *r) {
   return ccodecs_jxl_library_finish(&r->library, &r->output, r->budget);
 }
 
-static ccodecs_status finish(ccodecs_turn *turn) {
-  jxl_recompressor *r = (jxl_recompressor *)turn;
+static ccodecs_status finish(ccodecs_transform *transform) {
+  jxl_recompressor *r = (jxl_recompressor *)transform;
   ccodecs_quiet_begin();
   const ccodecs_status status = compress(r);
   ccodecs_quiet_end();
@@ -74,9 +74,9 @@ static ccodecs_status finish(ccodecs_turn *turn) {
   return status;
 }
 
-static ccodecs_status read(ccodecs_turn *turn, ccodecs_piece *piece) {
+static ccodecs_status read(ccodecs_transform *transform, ccodecs_piece *piece) {
   enum { PIECE_BYTES = 64 << 10 };
-  jxl_recompressor *r = (jxl_recompressor *)turn;
+  jxl_recompressor *r = (jxl_recompressor *)transform;
   const size_t left = r->output.count - r->given;
   *piece = (ccodecs_piece){
       .bytes = ccodecs_bytes_start(&r->output) + r->given, .count = left < PIECE_BYTES ? left : PIECE_BYTES};
@@ -84,12 +84,12 @@ static ccodecs_status read(ccodecs_turn *turn, ccodecs_piece *piece) {
   return piece->count > 0 ? CCODECS_BYTES_READY : CCODECS_DONE;
 }
 
-static const char *message(const ccodecs_turn *turn) {
-  return ((const jxl_recompressor *)turn)->message;
+static const char *message(const ccodecs_transform *transform) {
+  return ((const jxl_recompressor *)transform)->message;
 }
 
-static void destroy(ccodecs_turn *turn) {
-  jxl_recompressor *r = (jxl_recompressor *)turn;
+static void destroy(ccodecs_transform *transform) {
+  jxl_recompressor *r = (jxl_recompressor *)transform;
   ccodecs_budget *budget = r->budget;
   ccodecs_jxl_library_destroy(&r->library, budget);
   ccodecs_bytes_free(&r->file, budget);
@@ -109,7 +109,7 @@ uint64_t ccodecs_jxl_recompress_estimate(uint64_t pixel_count, uint64_t sample_c
 
 ccodecs_status ccodecs_jxl_recompress_create(
     uint64_t pixel_count, uint64_t sample_count, uint8_t effort, ccodecs_interrupt *interrupt, ccodecs_budget *budget,
-    ccodecs_turn **turn) {
+    ccodecs_transform **transform) {
   static const ccodecs_transform_methods methods = {
       .push = push, .finish = finish, .read = read, .message = message, .destroy = destroy};
   jxl_recompressor *r = ccodecs_allocate(budget, sizeof *r);
@@ -121,8 +121,8 @@ ccodecs_status ccodecs_jxl_recompress_create(
   r->budget = budget;
   r->interrupt = interrupt;
   r->charge = library_charge(pixel_count, sample_count);
-  r->effort = effort < most_effort ? effort : most_effort;
-  *turn = &r->base;
+  r->effort = effort < max_effort ? effort : max_effort;
+  *transform = &r->base;
   return CCODECS_OK;
 }
 

@@ -40,7 +40,7 @@ typedef struct metadata_box {
 } metadata_box;
 
 typedef struct jxl_reconstructor {
-  ccodecs_turn base;
+  ccodecs_transform base;
   ccodecs_budget *budget;
   ccodecs_limits limits;
   jxl_watch watch;
@@ -116,8 +116,8 @@ static bool store_metadata(jxl_reconstructor *r, const uint8_t *bytes, size_t co
          ccodecs_bytes_append(&r->box->stored, bytes, count, r->budget);
 }
 
-static ccodecs_status push(ccodecs_turn *turn, const uint8_t *bytes, size_t count) {
-  jxl_reconstructor *r = (jxl_reconstructor *)turn;
+static ccodecs_status push(ccodecs_transform *transform, const uint8_t *bytes, size_t count) {
+  jxl_reconstructor *r = (jxl_reconstructor *)transform;
   ccodecs_input input = {.bytes = bytes, .count = count};
   const uint8_t *part;
   size_t part_count;
@@ -301,17 +301,17 @@ static ccodecs_status rewrite(jxl_reconstructor *r) {
                                        : fail(r, CCODECS_CORRUPT, "as it is no usual one");
 }
 
-static ccodecs_status finish(ccodecs_turn *turn) {
-  jxl_reconstructor *r = (jxl_reconstructor *)turn;
+static ccodecs_status finish(ccodecs_transform *transform) {
+  jxl_reconstructor *r = (jxl_reconstructor *)transform;
   ccodecs_quiet_begin();
   const ccodecs_status status = reconstruct(r);
   ccodecs_quiet_end();
   return status == CCODECS_OK ? rewrite(r) : status;
 }
 
-static ccodecs_status read(ccodecs_turn *turn, ccodecs_piece *piece) {
+static ccodecs_status read(ccodecs_transform *transform, ccodecs_piece *piece) {
   enum { PIECE_BYTES = 64 << 10 };
-  jxl_reconstructor *r = (jxl_reconstructor *)turn;
+  jxl_reconstructor *r = (jxl_reconstructor *)transform;
   if (r->is_whole) {
     const size_t left = r->jpeg_count - r->given;
     *piece = (ccodecs_piece){.bytes = r->jpeg + r->given, .count = left < PIECE_BYTES ? left : PIECE_BYTES};
@@ -323,12 +323,12 @@ static ccodecs_status read(ccodecs_turn *turn, ccodecs_piece *piece) {
                                                                  : fail(r, CCODECS_CORRUPT, "as it is no usual one");
 }
 
-static const char *message(const ccodecs_turn *turn) {
-  return ((const jxl_reconstructor *)turn)->message;
+static const char *message(const ccodecs_transform *transform) {
+  return ((const jxl_reconstructor *)transform)->message;
 }
 
-static void destroy(ccodecs_turn *turn) {
-  jxl_reconstructor *r = (jxl_reconstructor *)turn;
+static void destroy(ccodecs_transform *transform) {
+  jxl_reconstructor *r = (jxl_reconstructor *)transform;
   ccodecs_budget *budget = r->budget;
   ccodecs_rewriter_destroy(r->rewriter);
   ccodecs_bytes_free(&r->exif.stored, budget);
@@ -400,7 +400,7 @@ uint64_t ccodecs_jxl_reconstruct_estimate(const jxl_source *source, const ccodec
 
 ccodecs_status ccodecs_jxl_reconstruct_create(
     const jxl_source *source, const ccodecs_rewrite_options *options, const ccodecs_limits *limits,
-    ccodecs_interrupt *interrupt, ccodecs_budget *budget, ccodecs_turn **turn) {
+    ccodecs_interrupt *interrupt, ccodecs_budget *budget, ccodecs_transform **transform) {
   static const ccodecs_transform_methods methods = {
       .push = push, .finish = finish, .read = read, .message = message, .destroy = destroy};
   jxl_reconstructor *r = ccodecs_allocate(budget, sizeof *r);
@@ -420,7 +420,7 @@ ccodecs_status ccodecs_jxl_reconstruct_create(
   r->exif = (metadata_box){.type = "Exif", .byte_count = source->jpeg.exif_bytes};
   r->xmp = (metadata_box){.type = "xml ", .byte_count = source->jpeg.xmp_bytes};
   r->jpeg_capacity = (size_t)max_jpeg_bytes(source);
-  *turn = &r->base;
+  *transform = &r->base;
   r->jpeg = ccodecs_allocate(budget, r->jpeg_capacity);
   if (r->jpeg == NULL || !copy_metadata(r, &options->metadata) || !begin_file(r, source)) {
     return CCODECS_NO_MEMORY;

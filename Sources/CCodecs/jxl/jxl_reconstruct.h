@@ -19,7 +19,7 @@ typedef struct jxl_source {
 /// CCODECS_NO_MEMORY.
 ccodecs_status ccodecs_jxl_reconstruct_create(
     const jxl_source *source, const ccodecs_rewrite_options *options, const ccodecs_limits *limits,
-    ccodecs_interrupt *interrupt, ccodecs_budget *budget, ccodecs_turn **turn);
+    ccodecs_interrupt *interrupt, ccodecs_budget *budget, ccodecs_transform **transform);
 
 /// Returns an upper bound of the bytes that the transform charges.
 uint64_t ccodecs_jxl_reconstruct_estimate(const jxl_source *source, const ccodecs_rewrite_options *options);

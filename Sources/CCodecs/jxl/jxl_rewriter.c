@@ -111,18 +111,19 @@ static void survey(const ccodecs_rewriter *base, const ccodecs_decoder *decoder,
                                   (boxes.has_xmp || source.jpeg.xmp_bytes == 0);
 }
 
-static uint64_t turn_bytes(
+static uint64_t transform_bytes(
     const ccodecs_rewriter *base, const ccodecs_decoder *decoder, const ccodecs_rewrite_options *options) {
   jxl_source source;
   return find_source(base, decoder, &source) ? ccodecs_jxl_reconstruct_estimate(&source, options) : 0;
 }
 
-static ccodecs_status create_turn(
+static ccodecs_status create_transform(
     ccodecs_rewriter *base, const ccodecs_decoder *decoder, const ccodecs_rewrite_options *options,
-    ccodecs_turn **turn) {
+    ccodecs_transform **transform) {
   jxl_source source;
   return find_source(base, decoder, &source)
-             ? ccodecs_jxl_reconstruct_create(&source, options, &base->limits, &base->interrupt, base->budget, turn)
+             ? ccodecs_jxl_reconstruct_create(
+                   &source, options, &base->limits, &base->interrupt, base->budget, transform)
              : CCODECS_NO_MEMORY;
 }
 
@@ -131,8 +132,8 @@ const ccodecs_rewriter_methods ccodecs_jxl_rewriter = {
     .has_long_head = true,
     .step = step,
     .survey = survey,
-    .turn_bytes = turn_bytes,
-    .create_turn = create_turn,
+    .transform_bytes = transform_bytes,
+    .create_transform = create_transform,
 };
 
 #endif

@@ -21,8 +21,8 @@ enum {
 uint64_t ccodecs_spool_charge(uint64_t byte_count, uint64_t buffered, const ccodecs_limits *limits) {
   uint64_t blocks = (byte_count + BLOCK_BYTES - 1) / BLOCK_BYTES + 1; // including the staging block
   if (limits->can_spill) {
-    const uint64_t most = buffered < CCODECS_SPILL_BYTES ? (CCODECS_SPILL_BYTES - buffered) / CHARGED_BYTES : 0;
-    blocks = blocks > most + 1 ? most + 1 : blocks;
+    const uint64_t maximum = buffered < CCODECS_SPILL_BYTES ? (CCODECS_SPILL_BYTES - buffered) / CHARGED_BYTES : 0;
+    blocks = blocks > maximum + 1 ? maximum + 1 : blocks;
   }
   const uint64_t list = 3 * sizeof(uint8_t *) * (blocks + FIRST_CAPACITY); // the old and the new list while it grows
   return blocks * CHARGED_BYTES + list + 2 * 128;
@@ -86,7 +86,7 @@ static uint8_t *begin_block(ccodecs_spool *buffered, const ccodecs_limits *limit
     budget->has_machine_failed |= !is_written;
     return is_written ? buffered->staging : NULL;
   }
-  const bool is_most = buffered->count + BLOCK_BYTES > buffered->memory_most;
+  const bool is_most = buffered->count + BLOCK_BYTES > buffered->max_memory;
   if (limits->can_spill && (is_most || budget->used + CHARGED_BYTES > CCODECS_SPILL_BYTES)) {
     return begin_file(buffered, limits, budget) ? buffered->staging : NULL;
   }
@@ -129,8 +129,8 @@ bool ccodecs_spool_window(ccodecs_spool *buffered, uint64_t offset, uint64_t end
   const bool is_in_file = buffered->staging != NULL && offset >= buffered->memory_count;
   const uint64_t left = end - offset;
   const uint64_t first = offset % BLOCK_BYTES;
-  const uint64_t most = is_in_file ? READ_BYTES : BLOCK_BYTES - first;
-  *window = (ccodecs_input){.count = (size_t)(left < most ? left : most), .is_last = left <= most};
+  const uint64_t maximum = is_in_file ? READ_BYTES : BLOCK_BYTES - first;
+  *window = (ccodecs_input){.count = (size_t)(left < maximum ? left : maximum), .is_last = left <= maximum};
   if (window->count == 0) {
     return true;
   }

@@ -17,8 +17,8 @@
 
 /// A spool; initialize it to zero, except for `memory_most`.
 typedef struct ccodecs_spool {
-  uint64_t memory_most; ///< Maximum number of bytes in memory if there is a spill directory.
-  uint64_t count;       ///< Number of bytes appended.
+  uint64_t max_memory; ///< Maximum number of bytes in memory if there is a spill directory.
+  uint64_t count;      ///< Number of bytes appended.
   uint8_t **blocks;
   size_t block_count;
   size_t block_capacity;

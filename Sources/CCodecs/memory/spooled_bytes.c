@@ -20,7 +20,7 @@ uint64_t ccodecs_spooled_bytes_estimate(uint64_t byte_count, const ccodecs_limit
 ccodecs_spooled_bytes *ccodecs_spooled_bytes_create(const ccodecs_limits *limits, ccodecs_budget *budget) {
   ccodecs_spooled_bytes *spooled = ccodecs_allocate(budget, sizeof *spooled);
   if (spooled != NULL) {
-    *spooled = (ccodecs_spooled_bytes){.spool = {.memory_most = max_memory_bytes}, .limits = *limits, .budget = budget};
+    *spooled = (ccodecs_spooled_bytes){.spool = {.max_memory = max_memory_bytes}, .limits = *limits, .budget = budget};
   }
   return spooled;
 }

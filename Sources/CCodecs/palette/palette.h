@@ -142,7 +142,8 @@ void ccodecs_palette_mapper_set(ccodecs_palette_mapper *mapper, const ccodecs_pa
 /// Returns the mean squared distance of the counted pixels to their nearest colors in the palette, in units in which
 /// black and white are 2048 apart; 0 without pixels. With the value of the palette for the frames it was built for, it
 /// indicates whether other frames need another one. If it is more than `most`, the value may be any between both.
-double ccodecs_palette_mapper_error(ccodecs_palette_mapper *mapper, ccodecs_palette_histogram *histogram, double most);
+double ccodecs_palette_mapper_error(
+    ccodecs_palette_mapper *mapper, ccodecs_palette_histogram *histogram, double maximum);
 
 /// Begins a frame: no error is diffused into its first row.
 void ccodecs_palette_mapper_begin(ccodecs_palette_mapper *mapper);

@@ -134,13 +134,13 @@ static double add_squares(
   return squares;
 }
 
-double ccodecs_palette_mapper_error(ccodecs_palette_mapper *m, ccodecs_palette_histogram *h, double most) {
+double ccodecs_palette_mapper_error(ccodecs_palette_mapper *m, ccodecs_palette_histogram *h, double maximum) {
   double squares = 0, weight = 0;
   for (uint32_t i = 0; i < h->bin_count; i++) {
     weight += (double)h->bins[i].weight;
   }
   ccodecs_palette_histogram_locate(h);
-  for (uint32_t i = 0; i < h->bin_count && squares <= most * weight; i += ERROR_BATCH) {
+  for (uint32_t i = 0; i < h->bin_count && squares <= maximum * weight; i += ERROR_BATCH) {
     squares = add_squares(m, h, i, i + ERROR_BATCH < h->bin_count ? i + ERROR_BATCH : h->bin_count, squares);
   }
   return weight > 0 ? squares / weight : 0;

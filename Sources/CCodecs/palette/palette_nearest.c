@@ -119,16 +119,16 @@ uint32_t ccodecs_palette_nearest_make(palette_nearest *nearest, uint32_t cell) {
 }
 
 uint32_t ccodecs_palette_nearest_of(const palette_group *groups, uint32_t count, palette_point point) {
-  uint32_t least = UINT32_MAX;
+  uint32_t minimum = UINT32_MAX;
   for (uint32_t g = 0; g < count; g++) {
     for (int i = 0; i < PALETTE_LANES; i++) {
       const int a = point.axes[0] - groups[g].first[i][0], b = point.axes[1] - groups[g].first[i][1];
       const int c = point.axes[2] - groups[g].last[i][0], d = point.axes[3] - groups[g].last[i][1];
       const uint32_t key = (uint32_t)(a * a + b * b + c * c + d * d) << 8 | groups[g].indices[i];
-      least = key < least ? key : least;
+      minimum = key < minimum ? key : minimum;
     }
   }
-  return least;
+  return minimum;
 }
 
 void ccodecs_palette_nearest_find(

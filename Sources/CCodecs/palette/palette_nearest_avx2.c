@@ -34,8 +34,8 @@ TARGET static inline __m256i squared_distances(points a, points b) {
   return _mm256_add_epi32(_mm256_madd_epi16(first, first), _mm256_madd_epi16(last, last));
 }
 
-TARGET static inline uint32_t least_of(__m256i least) {
-  __m128i four = _mm_min_epu32(_mm256_castsi256_si128(least), _mm256_extracti128_si256(least, 1));
+TARGET static inline uint32_t min_of(__m256i minimum) {
+  __m128i four = _mm_min_epu32(_mm256_castsi256_si128(minimum), _mm256_extracti128_si256(minimum, 1));
   four = _mm_min_epu32(four, _mm_shuffle_epi32(four, _MM_SHUFFLE(1, 0, 3, 2)));
   four = _mm_min_epu32(four, _mm_shuffle_epi32(four, _MM_SHUFFLE(2, 3, 0, 1)));
   return (uint32_t)_mm_cvtsi128_si32(four);
@@ -44,12 +44,12 @@ TARGET static inline uint32_t least_of(__m256i least) {
 /// As ccodecs_palette_nearest_of, for a point in the low half.
 TARGET static inline uint32_t nearest_of(const palette_group *groups, uint32_t count, __m128i point) {
   const points wanted = spread(point);
-  __m256i least = _mm256_set1_epi32(-1);
+  __m256i minimum = _mm256_set1_epi32(-1);
   for (uint32_t g = 0; g < count; g++) {
     const __m256i sums = _mm256_slli_epi32(squared_distances(wanted, load_group(groups + g)), 8);
-    least = _mm256_min_epu32(least, _mm256_or_si256(sums, load_indices(groups + g)));
+    minimum = _mm256_min_epu32(minimum, _mm256_or_si256(sums, load_indices(groups + g)));
   }
-  return least_of(least);
+  return min_of(minimum);
 }
 
 /// Returns four values, for the axes.
@@ -136,13 +136,13 @@ TARGET void ccodecs_palette_nearest_gaps_avx2(
     const palette_nearest *nearest, uint32_t gaps[CCODECS_PALETTE_MAX_COLORS]) {
   for (uint32_t i = 0; i < nearest->count; i++) {
     const points color = spread(load_point(nearest->points + i));
-    __m256i least = _mm256_set1_epi32(UINT32_MAX >> 8);
+    __m256i minimum = _mm256_set1_epi32(UINT32_MAX >> 8);
     for (uint32_t g = 0; g < group_count_of(nearest); g++) {
       const __m256i same = _mm256_cmpeq_epi32(load_indices(nearest->groups + g), _mm256_set1_epi32((int)i));
       const __m256i sums = squared_distances(color, load_group(nearest->groups + g));
-      least = _mm256_min_epu32(least, _mm256_or_si256(sums, same));
+      minimum = _mm256_min_epu32(minimum, _mm256_or_si256(sums, same));
     }
-    gaps[i] = least_of(least);
+    gaps[i] = min_of(minimum);
   }
 }
 
@@ -160,11 +160,11 @@ TARGET static inline __m256i differences(__m256i here, const palette_point *neig
 /// behind the last are absent.
 TARGET static inline void set_strengths(const ccodecs_palette_mapper *m, size_t x) {
   const __m256i here = _mm256_loadu_si256((const __m256i *)(const void *)(m->points + x));
-  __m256i most = _mm256_max_epi16(differences(here, m->points + x - 1), differences(here, m->points + x + 1));
-  most = _mm256_max_epi16(most, differences(here, m->above + x));
-  most = _mm256_max_epi16(most, _mm256_srli_epi64(most, 32));
-  most = _mm256_max_epi16(most, _mm256_srli_epi64(most, 16));
-  const __m256i edges = _mm256_min_epi16(most, _mm256_set1_epi16(PALETTE_EDGE));
+  __m256i maximum = _mm256_max_epi16(differences(here, m->points + x - 1), differences(here, m->points + x + 1));
+  maximum = _mm256_max_epi16(maximum, differences(here, m->above + x));
+  maximum = _mm256_max_epi16(maximum, _mm256_srli_epi64(maximum, 32));
+  maximum = _mm256_max_epi16(maximum, _mm256_srli_epi64(maximum, 16));
+  const __m256i edges = _mm256_min_epi16(maximum, _mm256_set1_epi16(PALETTE_EDGE));
   const __m256i strengths = _mm256_sub_epi16( // 4 units of contrast are one of strength: palette_strength
       _mm256_srli_epi16(edges, 2), _mm256_set1_epi16(PALETTE_SMOOTH_STRENGTH));
   const __m256i first = _mm256_shuffle_epi8(

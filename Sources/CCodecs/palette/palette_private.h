@@ -266,7 +266,7 @@ struct ccodecs_palette_mapper {
 static inline int palette_contrast(const ccodecs_palette_mapper *m, size_t x, size_t count) {
   const palette_point here = m->points[x],
                       neighbors[3] = {m->points[x > 0 ? x - 1 : x], m->points[x + 1 < count ? x + 1 : x], m->above[x]};
-  int most = 0;
+  int maximum = 0;
   for (int i = 0; i < 3; i++) {
     if (neighbors[i].axes[0] == palette_absent.axes[0]) {
       continue;
@@ -274,10 +274,10 @@ static inline int palette_contrast(const ccodecs_palette_mapper *m, size_t x, si
     for (int k = 0; k < PALETTE_AXES; k++) {
       const int difference = neighbors[i].axes[k] - here.axes[k];
       const int size = difference < 0 ? -difference : difference;
-      most = size > most ? size : most;
+      maximum = size > maximum ? size : maximum;
     }
   }
-  return most;
+  return maximum;
 }
 
 /// Returns how many 256ths of an error are diffused.

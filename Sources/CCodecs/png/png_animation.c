@@ -9,7 +9,7 @@
 #include "png_indexed_animation.h"
 
 /// The maximum of a frame's duration and of its divisor.
-static const uint32_t most_units = UINT16_MAX;
+static const uint32_t max_units = UINT16_MAX;
 
 bool ccodecs_png_begin_animation(png_encoder *e) {
   ccodecs_encoder_begin_spool(&e->base);
@@ -85,7 +85,7 @@ static ccodecs_status spool_pending(png_encoder *e, uint32_t duration) {
 
 /// Expresses the duration of the pending frame in fewer units where that is exact.
 static void reduce_duration(ccodecs_frame *frame) {
-  while ((frame->duration > most_units || frame->duration_divisor > most_units) && frame->duration_divisor >= 10 &&
+  while ((frame->duration > max_units || frame->duration_divisor > max_units) && frame->duration_divisor >= 10 &&
          frame->duration % 10 == 0 && frame->duration_divisor % 10 == 0) {
     frame->duration /= 10;
     frame->duration_divisor /= 10;
@@ -103,7 +103,7 @@ static ccodecs_status flush_pending(png_encoder *e, const uint8_t *canvas) {
   uint32_t left = e->base.pending.duration;
   ccodecs_status status = CCODECS_OK;
   do {
-    const uint32_t duration = left < most_units ? left : most_units;
+    const uint32_t duration = left < max_units ? left : max_units;
     left -= duration;
     status = spool_pending(e, duration);
     if (status == CCODECS_OK && left > 0) {

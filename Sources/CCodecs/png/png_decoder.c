@@ -71,9 +71,9 @@ static ccodecs_status read_palette(png_decoder *d) {
   if (!is_palette) {
     return CCODECS_OK;
   }
-  const uint32_t most = 1u << d->expansion.bit_depth;
+  const uint32_t maximum = 1u << d->expansion.bit_depth;
   const uint32_t count = d->body_count / 3;
-  d->expansion.palette_count = count < most ? count : most;
+  d->expansion.palette_count = count < maximum ? count : maximum;
   for (uint32_t i = 0; i < d->expansion.palette_count; i++) {
     memcpy(d->expansion.palette[i], d->body + 3 * i, 3);
   }
@@ -186,8 +186,8 @@ static bool read_metadata(png_decoder *d) {
 /// Reads iCCP: a name of 1 to 79 bytes, a zero, the compression method and the profile. Returns CCODECS_OK or records
 /// the failure.
 static ccodecs_status read_profile(png_decoder *d) {
-  const size_t most = d->body_count < 80 ? d->body_count : 80;
-  const uint8_t *end = memchr(d->body, 0, most);
+  const size_t maximum = d->body_count < 80 ? d->body_count : 80;
+  const uint8_t *end = memchr(d->body, 0, maximum);
   const size_t prefix = end == NULL ? 0 : (size_t)(end - d->body) + 2;
   d->has_profile = true;
   if (prefix > 2 && prefix < d->body_count && end[1] == 0 &&
@@ -468,7 +468,7 @@ static ccodecs_status read_header(ccodecs_decoder *base, ccodecs_input *input) {
 }
 
 /// Returns the lower bound, as deflate's maximum expansion is 1032. Interlaced images have additional filter bytes.
-static uint64_t least_bytes(const ccodecs_decoder *base) {
+static uint64_t min_bytes(const ccodecs_decoder *base) {
   const uint64_t row = ((uint64_t)base->header.width * ((const png_decoder *)base)->stored_bits + 7) / 8 + 1;
   return row * base->header.height / 1032;
 }
@@ -581,7 +581,7 @@ const ccodecs_decoder_methods ccodecs_png_decoder = {
     .read_header = read_header,
     .select_frames = select_frames,
     .estimate = estimate,
-    .least_bytes = least_bytes,
+    .min_bytes = min_bytes,
     .start = start,
     .read_rows = read_rows,
     .destroy = destroy,

@@ -208,8 +208,8 @@ uint64_t ccodecs_png_encoder_max_bytes(const ccodecs_encode_options *options) {
 /// The memory for them grows by half.
 static uint64_t max_waiting_bytes(const ccodecs_encode_options *options, uint64_t row) {
   const uint64_t whole = ccodecs_png_encoder_max_bytes(options);
-  const uint64_t most = 16 * row + BLOCK_BYTES;
-  const uint64_t bytes = most < whole ? most : whole;
+  const uint64_t maximum = 16 * row + BLOCK_BYTES;
+  const uint64_t bytes = maximum < whole ? maximum : whole;
   return bytes <= CHUNK_BYTES ? 0 : bytes * 5 / 2;
 }
 

@@ -91,9 +91,9 @@ static bool expand_palette(const png_expansion *e, const uint8_t *indices, uint8
 static bool expand_samples(const png_expansion *e, const uint8_t *stored, uint8_t *given, uint32_t width) {
   uint8_t unpacked[UNPACKED];
   bool is_good = true;
-  const uint32_t most = e->bit_depth == 8 ? width : UNPACKED;
-  for (uint32_t x = 0; x < width; x += most) {
-    const uint32_t count = width - x < most ? width - x : most;
+  const uint32_t maximum = e->bit_depth == 8 ? width : UNPACKED;
+  for (uint32_t x = 0; x < width; x += maximum) {
+    const uint32_t count = width - x < maximum ? width - x : maximum;
     const uint8_t *samples = stored + x * (size_t)e->bit_depth / 8;
     if (e->bit_depth < 8) {
       unpack(samples, e->bit_depth, count, unpacked);

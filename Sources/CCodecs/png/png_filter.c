@@ -118,14 +118,14 @@ static const uint8_t *best_candidate(png_encoder *e) {
     e->candidates[best * stride] = (uint8_t)best;
     return e->candidates + best * stride;
   }
-  uint64_t least = UINT64_MAX;
+  uint64_t minimum = UINT64_MAX;
   for (ccodecs_png_filter way = CCODECS_PNG_FILTER_NONE; way < PNG_FILTER_COUNT; way++) {
     uint8_t *candidate = e->candidates + way * stride;
     candidate[0] = (uint8_t)way;
     filter(way, e->current, e->above, e->pixel_bytes, e->row_bytes, candidate + 1);
-    const uint64_t sum = distance(candidate + 1, e->row_bytes, least);
-    if (sum < least) {
-      least = sum;
+    const uint64_t sum = distance(candidate + 1, e->row_bytes, minimum);
+    if (sum < minimum) {
+      minimum = sum;
       best = way;
     }
   }

@@ -84,14 +84,14 @@ uint64_t ccodecs_png_frames_estimate(const png_decoder *d) {
 // MARK: Rows
 
 /// Blends a pixel with alpha over another. Both have samples up to `most`.
-static void blend(const uint32_t *over, const uint32_t *under, uint32_t most, uint32_t *result) {
-  const uint64_t front = (uint64_t)over[3] * most;
-  const uint64_t back = (uint64_t)(most - over[3]) * under[3];
+static void blend(const uint32_t *over, const uint32_t *under, uint32_t maximum, uint32_t *result) {
+  const uint64_t front = (uint64_t)over[3] * maximum;
+  const uint64_t back = (uint64_t)(maximum - over[3]) * under[3];
   const uint64_t sum = front + back;
   for (int c = 0; c < 3; c++) {
     result[c] = sum == 0 ? 0 : (uint32_t)((over[c] * front + under[c] * back + sum / 2) / sum);
   }
-  result[3] = (uint32_t)((sum + most / 2) / most);
+  result[3] = (uint32_t)((sum + maximum / 2) / maximum);
 }
 
 static void blend_row_8(const uint8_t *frame, uint8_t *row, uint32_t count) {

@@ -15,7 +15,7 @@ enum { RAW = 0, PACK_BITS = 1 };
 
 /// Returns the lower bound: the layers and the channels. Channels are raw, or PackBits runs that encode up to 128 bytes
 /// in two, preceded by the byte counts of all rows.
-static uint64_t least_bytes(const ccodecs_decoder *base) {
+static uint64_t min_bytes(const ccodecs_decoder *base) {
   const psd_decoder *d = (const psd_decoder *)base;
   const uint64_t rows = (uint64_t)base->header.height * d->needed;
   const uint64_t raw = rows * d->channel_row_bytes;
@@ -168,14 +168,14 @@ static uint16_t sample_of(const uint8_t *row, uint32_t x, bool is_wide) {
 }
 
 /// Removes the white background with which the merged image is blended.
-static uint32_t without_white(uint32_t color, uint32_t alpha, uint32_t most) {
-  if (alpha == 0 || alpha == most) {
+static uint32_t without_white(uint32_t color, uint32_t alpha, uint32_t maximum) {
+  if (alpha == 0 || alpha == maximum) {
     return color;
   }
-  const uint64_t white = (uint64_t)most * (most - alpha);
-  const uint64_t scaled = (uint64_t)color * most;
+  const uint64_t white = (uint64_t)maximum * (maximum - alpha);
+  const uint64_t scaled = (uint64_t)color * maximum;
   const uint64_t value = scaled < white ? 0 : (scaled - white + alpha / 2) / alpha;
-  return value > most ? most : (uint32_t)value;
+  return value > maximum ? maximum : (uint32_t)value;
 }
 
 static void put_sample(const psd_decoder *d, uint8_t *out, size_t index, uint32_t value) {
@@ -188,16 +188,16 @@ static void put_sample(const psd_decoder *d, uint8_t *out, size_t index, uint32_
 
 static void put_pixels(const psd_decoder *d, const uint8_t *const rows[4], uint8_t *out) {
   const bool is_wide = d->bits == 16;
-  const uint32_t most = is_wide ? 65535 : 255;
+  const uint32_t maximum = is_wide ? 65535 : 255;
   const uint32_t colors = d->channels == 1 ? 1 : 3;
   for (uint32_t x = 0; x < d->base.header.width; x++) {
     const uint32_t last = sample_of(rows[d->needed - 1], x, is_wide);
     for (uint32_t i = 0; i < colors; i++) {
       uint32_t value = sample_of(rows[d->colors == 1 ? 0 : i], x, is_wide);
       if (d->mode == PSD_MODE_CMYK) { // 255 means no ink
-        value = (uint32_t)(((uint64_t)value * last + most / 2) / most);
+        value = (uint32_t)(((uint64_t)value * last + maximum / 2) / maximum);
       } else if (d->base.header.has_alpha) {
-        value = without_white(value, last, most);
+        value = without_white(value, last, maximum);
       }
       put_sample(d, out, (size_t)x * d->channels + i, value);
     }
@@ -273,7 +273,7 @@ const ccodecs_decoder_methods ccodecs_psd_decoder = {
     .byte_count = sizeof(psd_decoder),
     .read_header = ccodecs_psd_read_header,
     .estimate = estimate,
-    .least_bytes = least_bytes,
+    .min_bytes = min_bytes,
     .start = start,
     .read_rows = read_rows,
     .destroy = destroy,

@@ -5,7 +5,7 @@
 #include "../memory/bytes.h"
 #include "psd_decoder.h"
 
-enum { FILE_HEADER_BYTES = 26, MOST_CHANNELS = 56, MAX_COPYRIGHT_BYTES = 65536 };
+enum { FILE_HEADER_BYTES = 26, MAX_CHANNELS = 56, MAX_COPYRIGHT_BYTES = 65536 };
 enum { BLOCK_HEADER_BYTES = 12 };
 enum { RESOURCE_PROFILE = 1039, RESOURCE_EXIF = 1058 };
 
@@ -64,12 +64,12 @@ static ccodecs_status read_file_header(psd_decoder *d) {
   header->width = ccodecs_be32(p + 18);
   d->bits = ccodecs_be16(p + 22);
   d->mode = ccodecs_be16(p + 24);
-  const uint32_t most = d->is_large ? 300000 : 30000;
-  if (header->width == 0 || header->height == 0 || header->width > most || header->height > most) {
+  const uint32_t maximum = d->is_large ? 300000 : 30000;
+  if (header->width == 0 || header->height == 0 || header->width > maximum || header->height > maximum) {
     return ccodecs_psd_corrupt(d, "the width or height is zero or too large");
   }
   CCODECS_TRY(check_kind(d));
-  if (d->channel_count < d->colors || d->channel_count > MOST_CHANNELS) {
+  if (d->channel_count < d->colors || d->channel_count > MAX_CHANNELS) {
     return ccodecs_psd_corrupt(d, "the number of channels is invalid");
   }
   d->state = PSD_STATE_PALETTE;

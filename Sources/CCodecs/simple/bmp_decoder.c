@@ -176,13 +176,13 @@ static ccodecs_status prepare_field(bmp_decoder *d, bmp_field *field, uint32_t m
     return CCODECS_OK;
   }
   field->shift = (uint32_t)__builtin_ctz(mask);
-  const uint64_t most = mask >> field->shift;
-  if ((most & (most + 1)) != 0) {
+  const uint64_t maximum = mask >> field->shift;
+  if ((maximum & (maximum + 1)) != 0) {
     return corrupt(d, "the bits of a mask are not adjacent");
   }
   field->bits = (uint32_t)__builtin_popcount(mask);
-  for (uint32_t i = 0; i <= most && field->bits <= 8; i++) {
-    field->scaled[i] = (uint8_t)((i * 255 + most / 2) / most);
+  for (uint32_t i = 0; i <= maximum && field->bits <= 8; i++) {
+    field->scaled[i] = (uint8_t)((i * 255 + maximum / 2) / maximum);
   }
   return CCODECS_OK;
 }
@@ -199,8 +199,8 @@ static ccodecs_status prepare_fields(bmp_decoder *d) {
 
 /// Limits the number of palette colors to what fits before the pixels.
 static void limit_palette(bmp_decoder *d) {
-  const uint32_t most = d->bits > 8 ? 0 : 1u << d->bits;
-  uint64_t count = d->palette_count == 0 || d->palette_count > most ? most : d->palette_count;
+  const uint32_t maximum = d->bits > 8 ? 0 : 1u << d->bits;
+  uint64_t count = d->palette_count == 0 || d->palette_count > maximum ? maximum : d->palette_count;
   if (d->data_offset > d->position) {
     const uint64_t room = (d->data_offset - d->position) / d->palette_entry_bytes;
     count = count < room ? count : room;
@@ -330,10 +330,10 @@ static ccodecs_status read_header(ccodecs_decoder *base, ccodecs_input *input) {
 }
 
 /// Returns 0 for run-length data, because runs may skip any number of pixels.
-static uint64_t least_bytes(const ccodecs_decoder *base) {
+static uint64_t min_bytes(const ccodecs_decoder *base) {
   const bmp_decoder *d = (const bmp_decoder *)base;
-  const uint64_t least = is_run_length(d) ? 0 : (uint64_t)d->base.stored_bytes * base->header.height;
-  return least > d->base.ahead.count ? least - d->base.ahead.count : 0;
+  const uint64_t minimum = is_run_length(d) ? 0 : (uint64_t)d->base.stored_bytes * base->header.height;
+  return minimum > d->base.ahead.count ? minimum - d->base.ahead.count : 0;
 }
 
 // MARK: Pixels
@@ -352,9 +352,9 @@ static uint8_t field_value(const bmp_field *field, uint32_t pixel) {
 }
 
 static uint16_t deep_field_value(const bmp_field *field, uint32_t pixel) {
-  const uint64_t most = field->mask >> field->shift;
+  const uint64_t maximum = field->mask >> field->shift;
   const uint64_t value = (pixel & field->mask) >> field->shift;
-  return most == 0 ? 0 : (uint16_t)((value * 65535 + most / 2) / most);
+  return maximum == 0 ? 0 : (uint16_t)((value * 65535 + maximum / 2) / maximum);
 }
 
 static void put_fields(const bmp_decoder *d, uint8_t *out) {

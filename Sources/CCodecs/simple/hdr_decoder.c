@@ -10,7 +10,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-enum { MOST_LINE_BYTES = 512, MOST_LINES = 1000, LEAST_CODED_WIDTH = 8, MOST_CODED_WIDTH = 32767 };
+enum { MAX_LINE_BYTES = 512, MAX_LINES = 1000, MIN_CODED_WIDTH = 8, MAX_CODED_WIDTH = 32767 };
 
 typedef enum hdr_state {
   STATE_LINES,   ///< Text, up to the empty line and the size after it.
@@ -24,7 +24,7 @@ typedef enum hdr_state {
 typedef struct hdr_decoder {
   row_decoder base;
   hdr_state state;
-  char line[MOST_LINE_BYTES];
+  char line[MAX_LINE_BYTES];
   size_t line_count;
   uint32_t lines;
   bool is_after_empty; ///< The next line contains the size.
@@ -102,7 +102,7 @@ static ccodecs_status read_line(hdr_decoder *d) {
   if (strncmp(d->line, "FORMAT=", 7) == 0 && strncmp(d->line, "FORMAT=32-bit_rle_rgbe", 22) != 0) {
     return ccodecs_decoder_fail(&d->base.base, CCODECS_UNSUPPORTED, "HDR data: only RGB images are supported");
   }
-  return d->lines < MOST_LINES ? CCODECS_OK : corrupt(d, "the header does not end");
+  return d->lines < MAX_LINES ? CCODECS_OK : corrupt(d, "the header does not end");
 }
 
 static ccodecs_status read_header(ccodecs_decoder *base, ccodecs_input *input) {
@@ -125,7 +125,7 @@ static ccodecs_status read_header(ccodecs_decoder *base, ccodecs_input *input) {
   return CCODECS_OK;
 }
 
-static uint64_t least_bytes(const ccodecs_decoder *base) {
+static uint64_t min_bytes(const ccodecs_decoder *base) {
   return 4 * (uint64_t)base->header.height; // one pixel, or the start of an encoded row
 }
 
@@ -174,7 +174,7 @@ static ccodecs_status take_start(hdr_decoder *d) {
   d->x = 0;
   d->channel = 0;
   d->shift = 0;
-  const bool is_coded = width >= LEAST_CODED_WIDTH && width <= MOST_CODED_WIDTH && p[0] == 2 && p[1] == 2 && p[2] < 128;
+  const bool is_coded = width >= MIN_CODED_WIDTH && width <= MAX_CODED_WIDTH && p[0] == 2 && p[1] == 2 && p[2] < 128;
   d->state = is_coded ? STATE_COUNT : STATE_PIXEL;
   if (!is_coded) {
     return take_pixel(d);
@@ -239,7 +239,7 @@ const row_format ccodecs_hdr_decoder = {
         {
             .byte_count = sizeof(hdr_decoder),
             .read_header = read_header,
-            .least_bytes = least_bytes,
+            .min_bytes = min_bytes,
             .estimate = ccodecs_row_decoder_estimate,
             .start = start,
             .read_rows = ccodecs_row_decoder_read_rows,

@@ -160,9 +160,9 @@ static ccodecs_status read_bitmap(ico_decoder *d, const uint8_t *bytes, size_t c
   if (d->bits != 1 && d->bits != 4 && d->bits != 8 && d->bits != 24 && d->bits != 32) {
     return corrupt(d, "an image's number of bits per pixel is invalid");
   }
-  const uint32_t most = d->bits <= 8 ? 1u << d->bits : 0;
+  const uint32_t maximum = d->bits <= 8 ? 1u << d->bits : 0;
   const uint32_t said = ccodecs_le32(bytes + 32);
-  d->palette_count = said == 0 || said > most ? most : said;
+  d->palette_count = said == 0 || said > maximum ? maximum : said;
   header->bit_depth = d->bits < 8 ? (uint8_t)d->bits : 8;
   header->color_space = CCODECS_COLOR_RGB;
   header->has_alpha = true;

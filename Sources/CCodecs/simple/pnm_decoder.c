@@ -6,7 +6,7 @@
 
 #include <stdlib.h>
 
-enum { MOST_LINE_BYTES = 256, MOST_LINES = 1000 };
+enum { MAX_LINE_BYTES = 256, MAX_LINES = 1000 };
 
 typedef enum pnm_state {
   STATE_MAGIC,
@@ -20,7 +20,7 @@ typedef struct pnm_decoder {
   pnm_state state;
   uint8_t token[2];
   size_t token_count;
-  char line[MOST_LINE_BYTES];
+  char line[MAX_LINE_BYTES];
   size_t line_count;
   uint32_t lines;
 
@@ -138,7 +138,7 @@ static ccodecs_status read_line(pnm_decoder *d) {
       *places[i] = value > INT32_MAX ? 0 : (uint32_t)value;
     }
   }
-  return d->lines++ < MOST_LINES ? CCODECS_OK : corrupt(d, "the header does not end");
+  return d->lines++ < MAX_LINES ? CCODECS_OK : corrupt(d, "the header does not end");
 }
 
 static ccodecs_status take_line_byte(pnm_decoder *d, uint8_t byte) {
@@ -170,7 +170,7 @@ static ccodecs_status read_header(ccodecs_decoder *base, ccodecs_input *input) {
   return status;
 }
 
-static uint64_t least_bytes(const ccodecs_decoder *base) {
+static uint64_t min_bytes(const ccodecs_decoder *base) {
   const pnm_decoder *d = (const pnm_decoder *)base;
   const uint64_t samples = (uint64_t)base->header.width * d->samples;
   return (d->is_text ? samples : d->base.stored_bytes) * base->header.height;
@@ -187,15 +187,15 @@ static uint8_t sample_at(const pnm_decoder *d, size_t index) {
     return d->scaled[p[index]];
   }
   const uint32_t value = (uint32_t)p[2 * index] << 8 | p[2 * index + 1];
-  const uint32_t most = value < d->largest ? value : d->largest;
-  const uint8_t scaled = (uint8_t)((most * 255 + d->largest / 2) / d->largest);
+  const uint32_t maximum = value < d->largest ? value : d->largest;
+  const uint8_t scaled = (uint8_t)((maximum * 255 + d->largest / 2) / d->largest);
   return d->is_bitmap ? 255 - scaled : scaled;
 }
 
 static uint16_t sample_16bit_at(const pnm_decoder *d, size_t index) {
   const uint32_t value = ccodecs_be16(d->base.stored + 2 * index);
-  const uint32_t most = value < d->largest ? value : d->largest;
-  return d->largest == 65535 ? (uint16_t)most : (uint16_t)((most * 65535u + d->largest / 2) / d->largest);
+  const uint32_t maximum = value < d->largest ? value : d->largest;
+  return d->largest == 65535 ? (uint16_t)maximum : (uint16_t)((maximum * 65535u + d->largest / 2) / d->largest);
 }
 
 static void put_16bit_row(const pnm_decoder *d, uint16_t *out) {

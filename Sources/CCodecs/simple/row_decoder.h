@@ -60,7 +60,7 @@ void ccodecs_row_decoder_destroy(ccodecs_decoder *base);
 
 /// The methods of a file whose decoder has the type `type`, and functions `read_header` and `least_bytes`.
 #define ROW_DECODER_METHODS(type)                                                                                      \
-  .byte_count = sizeof(type), .read_header = read_header, .least_bytes = least_bytes,                                  \
+  .byte_count = sizeof(type), .read_header = read_header, .min_bytes = min_bytes,                                      \
   .estimate = ccodecs_row_decoder_estimate, .start = ccodecs_row_decoder_start,                                        \
   .read_rows = ccodecs_row_decoder_read_rows, .destroy = ccodecs_row_decoder_destroy
 

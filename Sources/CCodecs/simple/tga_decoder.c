@@ -217,12 +217,12 @@ static ccodecs_status read_header(ccodecs_decoder *base, ccodecs_input *input) {
 }
 
 /// Returns the lower bound; a packet encodes at most 128 pixels.
-static uint64_t least_bytes(const ccodecs_decoder *base) {
+static uint64_t min_bytes(const ccodecs_decoder *base) {
   const tga_decoder *d = (const tga_decoder *)base;
   const uint64_t pixels = (uint64_t)base->header.width * base->header.height;
-  const uint64_t least =
+  const uint64_t minimum =
       d->is_run_length ? pixels / 128 * (1 + d->pixel_bytes) : (uint64_t)d->base.stored_bytes * base->header.height;
-  return least > d->base.ahead.count ? least - d->base.ahead.count : 0;
+  return minimum > d->base.ahead.count ? minimum - d->base.ahead.count : 0;
 }
 
 // MARK: Rows

@@ -13,8 +13,8 @@ static size_t round_up(size_t count, size_t unit) {
 }
 
 static size_t step_bytes(size_t byte_count) {
-  const size_t least = 128 << 10; // a multiple of every page size
-  return round_up(byte_count / 512 + 1, least);
+  const size_t minimum = 128 << 10; // a multiple of every page size
+  return round_up(byte_count / 512 + 1, minimum);
 }
 
 size_t ccodecs_row_space_slack(size_t byte_count) {

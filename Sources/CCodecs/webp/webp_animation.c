@@ -14,7 +14,7 @@ enum {
 };
 
 /// The maximum of a frame's duration in milliseconds.
-static const uint32_t most_milliseconds = 0xFFFFFF;
+static const uint32_t max_milliseconds = 0xFFFFFF;
 
 uint64_t ccodecs_webp_animation_estimate(const ccodecs_encode_options *options) {
   return ccodecs_animation_estimate(options);
@@ -80,7 +80,7 @@ static ccodecs_status flush_pending(webp_encoder *e, const uint8_t *canvas) {
   uint64_t left = ccodecs_frame_delay(&e->base.pending, 1000, &e->excess);
   ccodecs_status status = CCODECS_OK;
   do {
-    const uint32_t milliseconds = left < most_milliseconds ? (uint32_t)left : most_milliseconds;
+    const uint32_t milliseconds = left < max_milliseconds ? (uint32_t)left : max_milliseconds;
     left -= milliseconds;
     status = spool_pending(e, milliseconds);
     if (status == CCODECS_OK && left > 0) {

@@ -22,14 +22,14 @@ static const uint32_t strip_row_count = 64;
 /// Expected maximum number of rows that were decoded but not used yet.
 static const uint32_t window_row_count = 128;
 /// Minimum number of bytes of a lossy image that libwebp receives at a time.
-static const size_t least_slice_bytes = 64;
+static const size_t min_slice_bytes = 64;
 /// Minimum number of bytes of a lossless image that libwebp receives at a time, except at its end. Whenever libwebp
 /// runs out of bytes, it returns to its last saved state: byte by byte, the work would grow with the square of the file
 /// size.
 static const size_t lossless_slice_bytes = 4096;
 /// The same of these first bytes if damage is tolerated, as libwebp gives no row of a slice with damage.
 static const size_t first_slice_bytes = 256;
-static const size_t most_slice_bytes = 16384;
+static const size_t max_slice_bytes = 16384;
 
 // MARK: The container
 
@@ -195,8 +195,8 @@ static size_t slice_bytes(const webp_decoder *d) {
   }
   const uint64_t rows = d->base.header.height / 16 + 1;
   const uint64_t even = d->file_bytes / rows / 2;
-  const size_t least = d->is_lossless ? lossless_slice_bytes : least_slice_bytes;
-  return even < least ? least : even > most_slice_bytes ? most_slice_bytes : (size_t)even;
+  const size_t minimum = d->is_lossless ? lossless_slice_bytes : min_slice_bytes;
+  return even < minimum ? minimum : even > max_slice_bytes ? max_slice_bytes : (size_t)even;
 }
 
 static void measure_plane(const webp_decoder *d, uint32_t index, size_t *row_bytes, uint32_t *height) {
@@ -212,8 +212,8 @@ static uint64_t plane_slack(const webp_decoder *d) {
     size_t row_bytes;
     uint32_t height;
     measure_plane(d, i, &row_bytes, &height);
-    const size_t most = ccodecs_row_space_slack(row_bytes * height);
-    slack += most < row_bytes * height ? most : row_bytes * height;
+    const size_t maximum = ccodecs_row_space_slack(row_bytes * height);
+    slack += maximum < row_bytes * height ? maximum : row_bytes * height;
   }
   return slack;
 }
@@ -237,7 +237,7 @@ static ccodecs_status estimate(
       d->is_animated ? (uint64_t)base->header.width * base->header.height * 4 + ccodecs_webp_frames_estimate(d) : 0;
   // If the image is close to a single color, the smallest slice of bytes contains more rows than a window has room for.
   const uint64_t macroblock_rows = base->header.height / 16 + 1;
-  const uint64_t slice = d->is_lossless ? lossless_slice_bytes : least_slice_bytes;
+  const uint64_t slice = d->is_lossless ? lossless_slice_bytes : min_slice_bytes;
   const uint64_t slice_rows = d->file_bytes == 0 ? 0 : slice * 2 * 16 * macroblock_rows / d->file_bytes;
   const uint64_t height = base->header.height;
   uint64_t waiting = slice_rows <= 16 ? 0 : slice_rows < height ? slice_rows : height;

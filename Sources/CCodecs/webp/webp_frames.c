@@ -20,7 +20,7 @@ enum { FRAME_BYTES = 16, FLAG_CLEARED = 1, FLAG_NO_BLENDING = 2 };
 static const size_t first_part_at = CHUNK_HEADER_BYTES + FRAME_BYTES;
 
 /// Returns the maximum number of bytes of a frame: more than any encoder needs for the pixels of the canvas.
-static uint64_t most_frame_bytes(const webp_decoder *d) {
+static uint64_t max_frame_bytes(const webp_decoder *d) {
   return (uint64_t)d->base.header.width * d->base.header.height * 5 + 65536;
 }
 
@@ -85,8 +85,8 @@ uint64_t ccodecs_webp_frames_estimate(const webp_decoder *d) {
   if (!d->base.header.can_buffer_input) {
     return blended + d->file_bytes + 1024; // and what the block of the file's bytes grows by
   }
-  const uint64_t most = most_frame_bytes(d);
-  return blended + (is_first ? 0 : d->file_bytes < most ? d->file_bytes : most) + 1024;
+  const uint64_t maximum = max_frame_bytes(d);
+  return blended + (is_first ? 0 : d->file_bytes < maximum ? d->file_bytes : maximum) + 1024;
 }
 
 // MARK: Chunks
@@ -246,11 +246,11 @@ static ccodecs_status draw(webp_decoder *d, frame_chunks image, bool is_blended)
 /// Buffers the frame at `file_at` up to the end of its image. Returns CCODECS_OK, CCODECS_NEEDS_INPUT or the failure.
 static ccodecs_status collect_frame(webp_decoder *d, ccodecs_input *input, frame_chunks *image) {
   const uint64_t end = CHUNK_HEADER_BYTES + (uint64_t)ccodecs_riff_body_bytes(ccodecs_bytes_start(&d->file));
-  const uint64_t most = most_frame_bytes(d);
+  const uint64_t maximum = max_frame_bytes(d);
   if (end < first_part_at + CHUNK_HEADER_BYTES) {
     return ccodecs_decoder_fail(&d->base, CCODECS_CORRUPT, "the WebP animation has no frame");
   }
-  if (!make_room(d, (size_t)(end < most ? end : most))) {
+  if (!make_room(d, (size_t)(end < maximum ? end : maximum))) {
     return ccodecs_decoder_fail(&d->base, CCODECS_NO_MEMORY, "no room for a frame of the WebP");
   }
   bool is_image = false;
@@ -260,7 +260,7 @@ static ccodecs_status collect_frame(webp_decoder *d, ccodecs_input *input, frame
       wanted += ccodecs_riff_body_bytes(ccodecs_bytes_start(&d->file) + d->part_at);
     }
     wanted = wanted < end ? wanted : end;
-    if (wanted > most) {
+    if (wanted > maximum) {
       return ccodecs_decoder_fail(&d->base, CCODECS_CORRUPT, "a frame of the WebP has more bytes than its pixels need");
     }
     CCODECS_TRY(collect(d, input, (size_t)wanted));

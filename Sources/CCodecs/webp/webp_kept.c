@@ -29,39 +29,40 @@ static uint8_t *pixel_at(const webp_encoder *e, uint8_t *canvas, uint32_t x, uin
 }
 
 /// Returns whether pixels differ by at most `most` in color and not in alpha.
-static bool are_alike(const uint8_t *a, const uint8_t *b, size_t pixel_bytes, int most) {
-  return abs(a[0] - b[0]) <= most && abs(a[1] - b[1]) <= most && abs(a[2] - b[2]) <= most &&
+static bool are_alike(const uint8_t *a, const uint8_t *b, size_t pixel_bytes, int maximum) {
+  return abs(a[0] - b[0]) <= maximum && abs(a[1] - b[1]) <= maximum && abs(a[2] - b[2]) <= maximum &&
          (pixel_bytes < 4 || a[3] == b[3]);
 }
 
 /// Returns the number of pixels at the beginning of rows that are alike.
-static uint32_t count_alike(const uint8_t *a, const uint8_t *b, size_t pixel_bytes, uint32_t count, int most) {
+static uint32_t count_alike(const uint8_t *a, const uint8_t *b, size_t pixel_bytes, uint32_t count, int maximum) {
   uint32_t x = 0;
-  while (x < count && are_alike(a + x * pixel_bytes, b + x * pixel_bytes, pixel_bytes, most)) {
+  while (x < count && are_alike(a + x * pixel_bytes, b + x * pixel_bytes, pixel_bytes, maximum)) {
     x++;
   }
   return x;
 }
 
 /// Returns the number of pixels at the end of rows that are alike.
-static uint32_t count_alike_at_end(const uint8_t *a, const uint8_t *b, size_t pixel_bytes, uint32_t count, int most) {
+static uint32_t count_alike_at_end(
+    const uint8_t *a, const uint8_t *b, size_t pixel_bytes, uint32_t count, int maximum) {
   uint32_t x = count;
-  while (x > 0 && are_alike(a + (x - 1) * pixel_bytes, b + (x - 1) * pixel_bytes, pixel_bytes, most)) {
+  while (x > 0 && are_alike(a + (x - 1) * pixel_bytes, b + (x - 1) * pixel_bytes, pixel_bytes, maximum)) {
     x--;
   }
   return count - x;
 }
 
 /// Returns the smallest rectangle that contains the pixels of `part` that are not alike.
-static ccodecs_rectangle find_unlike(const webp_encoder *e, ccodecs_rectangle part, int most) {
+static ccodecs_rectangle find_unlike(const webp_encoder *e, ccodecs_rectangle part, int maximum) {
   const size_t size = e->canvases.pixel_bytes;
   uint32_t top = UINT32_MAX, bottom = 0, left = part.width, right = 0;
   for (uint32_t y = part.top; y < part.top + part.height; y++) {
     const uint8_t *now = pixel_at(e, e->canvases.current, part.left, y);
     const uint8_t *before = pixel_at(e, e->canvases.previous, part.left, y);
-    const uint32_t first = count_alike(now, before, size, part.width, most);
+    const uint32_t first = count_alike(now, before, size, part.width, maximum);
     if (first < part.width) {
-      const uint32_t end = part.width - count_alike_at_end(now, before, size, part.width, most);
+      const uint32_t end = part.width - count_alike_at_end(now, before, size, part.width, maximum);
       left = first < left ? first : left;
       right = end > right ? end : right;
       top = top == UINT32_MAX ? y : top;
@@ -82,11 +83,11 @@ static void restore(webp_encoder *e, uint32_t left, uint32_t y, uint32_t count) 
 
 ccodecs_rectangle ccodecs_webp_changes(webp_encoder *e) {
   const ccodecs_rectangle part = ccodecs_canvases_changes(&e->canvases, &e->base.options);
-  const int most = tolerance(e);
-  if (most == 0 || part.width == 0) {
+  const int maximum = tolerance(e);
+  if (maximum == 0 || part.width == 0) {
     return part;
   }
-  const ccodecs_rectangle inner = find_unlike(e, part, most);
+  const ccodecs_rectangle inner = find_unlike(e, part, maximum);
   const uint32_t right = inner.left + inner.width, end = part.left + part.width;
   for (uint32_t y = part.top; y < part.top + part.height; y++) {
     if (y < inner.top || y >= inner.top + inner.height) {
@@ -100,13 +101,13 @@ ccodecs_rectangle ccodecs_webp_changes(webp_encoder *e) {
 }
 
 /// Returns whether the frame before it shows a block.
-static bool is_kept(const webp_encoder *e, ccodecs_rectangle block, int most) {
+static bool is_kept(const webp_encoder *e, ccodecs_rectangle block, int maximum) {
   const size_t size = e->canvases.pixel_bytes;
   for (uint32_t y = block.top; y < block.top + block.height; y++) {
     const uint8_t *now = pixel_at(e, e->canvases.current, block.left, y);
     const uint8_t *before = pixel_at(e, e->canvases.previous, block.left, y);
     for (uint32_t x = 0; x < block.width; x++, now += size, before += size) {
-      if (!are_alike(now, before, size, most)) {
+      if (!are_alike(now, before, size, maximum)) {
         return false;
       }
     }
@@ -146,12 +147,12 @@ static ccodecs_rectangle block_at(const webp_encoder *e, ccodecs_rectangle part,
 bool ccodecs_webp_can_keep(const webp_encoder *e, ccodecs_rectangle part) {
   const bool is_lossless = e->base.options.webp.is_lossless;
   const uint32_t side = is_lossless ? 1 : block_side;
-  const int most = tolerance(e);
+  const int maximum = tolerance(e);
   uint64_t kept = 0;
   for (uint32_t y = 0; y < part.height; y += side) {
     for (uint32_t x = 0; x < part.width; x += side) {
       const ccodecs_rectangle block = block_at(e, part, x, y);
-      if (is_kept(e, block, most)) {
+      if (is_kept(e, block, maximum)) {
         kept += (uint64_t)block.width * block.height;
       } else if (!can_blend(e, block)) {
         return false;
@@ -187,11 +188,11 @@ static void keep(webp_encoder *e, ccodecs_rectangle part, ccodecs_rectangle bloc
 
 void ccodecs_webp_keep(webp_encoder *e, ccodecs_rectangle part) {
   const uint32_t side = e->base.options.webp.is_lossless ? 1 : block_side;
-  const int most = tolerance(e);
+  const int maximum = tolerance(e);
   for (uint32_t y = 0; y < part.height; y += side) {
     for (uint32_t x = 0; x < part.width; x += side) {
       const ccodecs_rectangle block = block_at(e, part, x, y);
-      if (is_kept(e, block, most)) {
+      if (is_kept(e, block, maximum)) {
         keep(e, part, block);
       }
     }

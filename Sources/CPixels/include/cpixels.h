@@ -283,7 +283,7 @@ void cpixels_ycc_to_rgb(
 void cpixels_gray_to_rgb(const uint8_t *gray, uint8_t *rgb, size_t pixel_count);
 
 /// CMYK, 255 for no ink -> RGB, without a color profile: each color is ink * black / 255.
-void cpixels_inks_to_rgb(const uint8_t *cmyk, uint8_t *rgb, size_t pixel_count);
+void cpixels_cmyk_to_rgb(const uint8_t *cmyk, uint8_t *rgb, size_t pixel_count);
 
 // MARK: Color filters
 //

@@ -165,7 +165,7 @@ struct ImageAnalysis: ~Copyable {
     findings.saliency = saliency?.finish()
     if let faces {
       for orientation in faceOrientations {
-        let shown = stored.turned(by: orientation)
+        let shown = stored.rotated(by: orientation)
         let found = try withCodecErrors { () throws(CodecError) in try faces.faces(orientation) }
         findings.faces[orientation] = found.map { $0.rectangle(in: shown) }
       }

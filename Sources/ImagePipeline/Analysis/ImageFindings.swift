@@ -15,7 +15,7 @@ struct TrimSearch: Sendable, Hashable {
   init?(_ configuration: ProcessingConfiguration, of header: ImageHeader) throws(PipelineError) {
     guard let trim = configuration.trim else { return nil }
     let orientation = PlanDraft.orientation(configuration, of: header)
-    let shown = PixelSize(width: header.width, height: header.height).turned(by: orientation)
+    let shown = PixelSize(width: header.width, height: header.height).rotated(by: orientation)
     let window = (try configuration.crop?.window(in: shown) ?? Window(shown)).stored(orientation, shown: shown)
     let part = PixelRect(window)
     self.trim = trim

@@ -52,7 +52,7 @@ extension SaliencyMap {
   private func profile(
     _ part: Window, _ orientation: Orientation, _ shown: PixelSize, slidesAcross: Bool
   ) -> [Int] {
-    let stored = shown.turned(by: orientation)
+    let stored = shown.rotated(by: orientation)
     func cells(_ start: Double, _ length: Double, _ whole: Int, _ size: Double, _ count: Int) -> Range<Int> {
       let first = min(Int(start * size / Double(whole)), count - 1)
       return first..<max(first + 1, min(Int((start + length) * size / Double(whole) + 0.999), count))

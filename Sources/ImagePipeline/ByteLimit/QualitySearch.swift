@@ -61,8 +61,8 @@ struct QualitySearch {
     let before = failures.dropLast().last
     let slope = before.map { min(1.2, max(0.5, self.slope(from: $0, to: last))) } ?? QualityScale.usualSlope
     let aimed = quality(from: last, slope: slope, aim: aim, within: floor...last.quality - 1)
-    let most = last.quality * [8, 7, 4, 2][min(failures.count, 4) - 1] / 8
-    return max(floor, min(aimed, most))
+    let maximum = last.quality * [8, 7, 4, 2][min(failures.count, 4) - 1] / 8
+    return max(floor, min(aimed, maximum))
   }
 
   private func slope(from a: (quality: Int, size: Double), to b: (quality: Int, size: Double)) -> Double {

@@ -138,11 +138,11 @@ struct SimilaritySearch {
 
   /// Returns the next quality to try below those that do not fit the size limit.
   private func nextSmaller(trialsLeft: Int) -> Int? {
-    let least = max(lowest, floor)
-    guard let tooLarge, least <= highest else { return nil }
-    guard trialsLeft > 1 else { return least }
+    let minimum = max(lowest, floor)
+    guard let tooLarge, minimum <= highest else { return nil }
+    guard trialsLeft > 1 else { return minimum }
     let aimed = quality(from: tooLarge.quality, distance: log(tooLarge.size) - log(limit * 0.95))
-    return max(least, searchable(aimed, trialsLeft: trialsLeft))
+    return max(minimum, searchable(aimed, trialsLeft: trialsLeft))
   }
 
   /// Returns the next quality to try above one whose score is too low and below one that does not fit the size limit.

@@ -32,12 +32,12 @@ extension ProcessingConfiguration {
   /// - Throws: `invalidField` with the name of a field that contradicts another one.
   func validateBounds() throws(PipelineError) {
     try validateZoom()
-    for (name, least, most) in [("width", minWidth, maxWidth), ("height", minHeight, maxHeight)] {
-      guard let least else { continue }
-      try needFit("min_\(name) \(least)", field: "min_\(name)")
-      if let most, least > most {
+    for (name, minimum, maximum) in [("width", minWidth, maxWidth), ("height", minHeight, maxHeight)] {
+      guard let minimum else { continue }
+      try needFit("min_\(name) \(minimum)", field: "min_\(name)")
+      if let maximum, minimum > maximum {
         throw PipelineError(
-          .invalidField, "min_\(name) \(least) exceeds max_\(name) \(most); it must be at most that",
+          .invalidField, "min_\(name) \(minimum) exceeds max_\(name) \(maximum); it must be at most that",
           field: "min_\(name)")
       }
     }

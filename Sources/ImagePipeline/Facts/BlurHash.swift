@@ -32,8 +32,10 @@ struct BlurHash {
   /// Returns the text for some of the components.
   func text(across: Int, down: Int) -> String {
     let indices = (0..<down).flatMap { row in (0..<across).map { row * Self.maxCount + $0 } }
-    let most = indices.dropFirst().reduce(0) { most, index in max(most, waves.map { abs($0[index]) }.max() ?? 0) }
-    let scale = Int(max(0, min(82, (most * 166 - 0.5).rounded(.down))))
+    let maximum = indices.dropFirst().reduce(0) { maximum, index in
+      max(maximum, waves.map { abs($0[index]) }.max() ?? 0)
+    }
+    let scale = Int(max(0, min(82, (maximum * 166 - 0.5).rounded(.down))))
     let unit = Double(scale + 1) / 166
     let mean = waves.reduce(0) { $0 << 8 | Self.level($1[0]) }
     var text = Self.digits(across - 1 + (down - 1) * 9, count: 1) + Self.digits(scale, count: 1)

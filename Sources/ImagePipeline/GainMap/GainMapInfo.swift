@@ -67,7 +67,7 @@ package struct GainMapInfo: Sendable, Hashable {
   /// - `orientation`: the EXIF orientation of the image.
   package func displayed(orientation: Int) -> GainMapInfo {
     var map = self
-    map.size = size.turned(by: Orientation(rawValue: orientation) ?? .up)
+    map.size = size.rotated(by: Orientation(rawValue: orientation) ?? .up)
     return map
   }
 }

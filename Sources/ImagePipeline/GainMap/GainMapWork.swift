@@ -244,7 +244,7 @@ extension ImageReader {
     let drafts = files.map { file in
       let orientation = file.plan.orientation
       let framing = file.plan.framing.ofGainMap(
-        stored.turned(by: orientation), image: imageSize.turned(by: orientation))
+        stored.rotated(by: orientation), image: imageSize.rotated(by: orientation))
       return Result<PlanDraft, PipelineError>.success(
         PlanDraft(
           configuration: file.gainMap.configuration, orientation: orientation, framing: framing, isGainMap: true,

@@ -103,8 +103,8 @@ extension ImageReader {
     guard let header = reader.header else { throw .unfinishedHeader }
     let rotation = overlay.rotation ?? 0
     let stored = PixelSize(width: header.width, height: header.height)
-    let shown = stored.turned(
-      by: header.orientation.turned(quarters: rotation / 90, flipsColumns: false, flipsRows: false))
+    let shown = stored.rotated(
+      by: header.orientation.rotated(quarters: rotation / 90, flipsColumns: false, flipsRows: false))
     let size = try overlay.size(of: shown, on: plan.outputSize, factor: factor)
     let drawing = PlannedOverlay.Drawing(size: size, rotation: rotation, opacity: overlay.opacity ?? 1, on: plan)
     return PlannedOverlay(

@@ -155,8 +155,8 @@ package struct Framing: Sendable, Hashable {
     let (minWidth, minHeight) = (bounds.minWidth ?? 1, bounds.minHeight ?? 1)
     guard image.width < minWidth || image.height < minHeight else { return nil }
     let scale = max(Double(minWidth) / crop.width, Double(minHeight) / crop.height)
-    func side(_ length: Double, _ least: Int, _ most: Int?) -> Int {
-      max(least, Int(min((length * scale).rounded(), Double(most ?? Plan.maxSide))))
+    func side(_ length: Double, _ minimum: Int, _ maximum: Int?) -> Int {
+      max(minimum, Int(min((length * scale).rounded(), Double(maximum ?? Plan.maxSide))))
     }
     let raised = PixelSize(
       width: side(crop.width, minWidth, bounds.maxWidth), height: side(crop.height, minHeight, bounds.maxHeight))
@@ -175,11 +175,11 @@ package struct Framing: Sendable, Hashable {
 
   private static func fit(_ crop: Window, maxWidth: Int?, maxHeight: Int?, mayGrow: Bool) -> PixelSize {
     let scales = [maxWidth.map { Double($0) / crop.width }, maxHeight.map { Double($0) / crop.height }]
-    let least = scales.compactMap(\.self).min() ?? 1
-    let wanted = mayGrow ? least : min(least, 1)
+    let minimum = scales.compactMap(\.self).min() ?? 1
+    let wanted = mayGrow ? minimum : min(minimum, 1)
     // The side without a bound can have the maximum.
-    let most = Double(ProcessingConfiguration.maxBound) / max(crop.width, crop.height)
-    let scale = wanted == 1 ? 1 : min(wanted, most)
+    let maximum = Double(ProcessingConfiguration.maxBound) / max(crop.width, crop.height)
+    let scale = wanted == 1 ? 1 : min(wanted, maximum)
     func side(_ length: Double, _ bound: Int?) -> Int {
       min(max(1, Int((length * scale).rounded())), bound ?? ProcessingConfiguration.maxBound)
     }

@@ -19,7 +19,7 @@ package struct PixelSize: Sendable, Hashable, CustomStringConvertible {
   package var description: String { "\(width)x\(height)" }
 
   /// Converts between the stored size and the displayed size of an image with `orientation`, in either direction.
-  func turned(by orientation: Orientation) -> PixelSize {
+  func rotated(by orientation: Orientation) -> PixelSize {
     orientation.swapsAxes ? PixelSize(width: height, height: width) : self
   }
 }

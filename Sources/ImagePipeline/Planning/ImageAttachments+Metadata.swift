@@ -10,7 +10,7 @@ extension ImageAttachments {
     for draft: PlanDraft, _ header: ImageHeader, _ color: ColorPlan, format: PixelFormat
   ) -> EmbeddedMetadata {
     var metadata = metadata(
-      for: draft.configuration, rights: header.rights, outputSize: draft.framing.canvasSize,
+      for: draft.configuration, copyright: header.copyright, outputSize: draft.framing.canvasSize,
       isSRGB: color.gamut.isSRGB)
     metadata.profile = color.profile(ofImage: profile, format: format)
     metadata.colorCodes = color.gamut == .hdr ? header.colorCodes : nil
@@ -18,10 +18,10 @@ extension ImageAttachments {
   }
 
   /// Returns the metadata of a result, without a color profile.
-  /// - `rights`: the EXIF block with artist and copyright of the image; empty for none.
+  /// - `copyright`: the EXIF block with artist and copyright of the image; empty for none.
   /// - `isSRGB`: whether the colors of the result are sRGB.
   private func metadata(
-    for configuration: ProcessingConfiguration, rights: [UInt8], outputSize: PixelSize, isSRGB: Bool
+    for configuration: ProcessingConfiguration, copyright: [UInt8], outputSize: PixelSize, isSRGB: Bool
   ) -> EmbeddedMetadata {
     let texts = MetadataTexts(
       title: configuration.metadataTitle, copyright: configuration.metadataCopyright,
@@ -35,9 +35,9 @@ extension ImageAttachments {
     case .strip:
       return texts.isEmpty ? EmbeddedMetadata() : EmbeddedMetadata(edit.edited(ImageMetadata()))
     case .keepCopyright:
-      if texts.isEmpty { return EmbeddedMetadata(exif: rights) }
+      if texts.isEmpty { return EmbeddedMetadata(exif: copyright) }
       edit.keepsEXIF = true
-      return EmbeddedMetadata(edit.edited(ImageMetadata(exif: rights)))
+      return EmbeddedMetadata(edit.edited(ImageMetadata(exif: copyright)))
     case .keepAll: (edit.keepsEXIF, edit.keepsXMP, edit.keepsIPTC) = (true, true, true)
     case .selected:
       edit.keepsEXIF = configuration.keepEXIF ?? false
@@ -48,7 +48,7 @@ extension ImageAttachments {
     }
     var source = metadata
     // Artist and copyright may come from texts of a PNG.
-    if source.exif.isEmpty { source.exif = rights }
+    if source.exif.isEmpty { source.exif = copyright }
     return EmbeddedMetadata(edit.edited(source))
   }
 }

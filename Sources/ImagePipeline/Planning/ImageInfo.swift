@@ -52,7 +52,7 @@ package struct ImageInfo: Sendable, Hashable {
 
   init(_ header: ImageHeader) {
     format = header.format.rawValue
-    size = PixelSize(width: header.width, height: header.height).turned(by: header.orientation)
+    size = PixelSize(width: header.width, height: header.height).rotated(by: header.orientation)
     orientation = header.isStorageOrder ? Orientation.up.rawValue : header.orientation.rawValue
     hasAlpha = header.hasAlpha
     bitDepth = header.bitDepth

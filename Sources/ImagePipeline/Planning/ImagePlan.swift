@@ -35,17 +35,17 @@ package struct ImagePlan: Sendable {
   /// An upper bound of the compressed bytes that can accumulate before work on the image pauses: those that wait, and
   /// those of a strip or a frame, within which it does not pause.
   private var waitingByteCount: UInt64 {
-    let most = UInt64(ByteFlow.maxWaitingByteCount + EncodeStage.bufferByteCount)
-    guard passedThrough == nil else { return most }
+    let maximum = UInt64(ByteFlow.maxWaitingByteCount + EncodeStage.bufferByteCount)
+    guard passedThrough == nil else { return maximum }
     var (all, atOnce) = (UInt64(0), UInt64(0))
     for plan in plans {
-      guard let whole = try? plan.encoder.maxByteCount() else { return most }
+      guard let whole = try? plan.encoder.maxByteCount() else { return maximum }
       let height = UInt64(max(1, plan.outputSize.height))
       let isAnimation = plan.frames.isAnimation
       atOnce += isAnimation ? whole : min(whole, (whole / height + 1) * UInt64(OrientStage.stripRowCount))
-      all += isAnimation ? whole + most : whole
+      all += isAnimation ? whole + maximum : whole
     }
-    return min(all, most + atOnce)
+    return min(all, maximum + atOnce)
   }
 
   /// The number of pixels that are written for all results.

@@ -7,7 +7,7 @@ package enum Passthrough: String, Sendable, Hashable {
   /// The file is copied without its metadata.
   case copied
   /// As `copied`, and the blocks of a JPEG are also rotated or flipped without loss.
-  case turned
+  case rotated
   /// The coefficients of a JPEG are coded as a lossless JPEG XL, from which the file without its metadata can be
   /// reconstructed.
   case recompressed
@@ -20,7 +20,7 @@ package enum Passthrough: String, Sendable, Hashable {
 extension Passthrough {
   /// The divisor of an image's memory limit that gives the maximum for a lossless transform, which buffers the
   /// coefficients twice.
-  private static let turningShare: UInt64 = 4
+  private static let rotationShare: UInt64 = 4
 
   /// Chooses the cheapest way whose result is no worse and, as far as the header indicates, no larger than after
   /// decoding.
@@ -68,10 +68,10 @@ extension Passthrough {
     }
     if plan.orientation == .up {
       // Rewriting inserts a JFIF segment, a WebP container, or the copyright metadata.
-      let most = byteCount.map { $0 + UInt64(plan.encoder.metadata.maxStoredByteCount) + 64 }
-      self = configuration.maxBytes.map { limit in most.map { $0 <= limit } ?? false } ?? true ? .copied : .decoded
+      let maximum = byteCount.map { $0 + UInt64(plan.encoder.metadata.maxStoredByteCount) + 64 }
+      self = configuration.maxBytes.map { limit in maximum.map { $0 <= limit } ?? false } ?? true ? .copied : .decoded
     } else {
-      self = survey.turns.contains(plan.orientation) && configuration.maxBytes == nil ? .turned : .decoded
+      self = survey.rotations.contains(plan.orientation) && configuration.maxBytes == nil ? .rotated : .decoded
     }
   }
 
@@ -114,7 +114,7 @@ extension Passthrough {
   /// The change of the format; `nil` for ways that keep it.
   func recoding(_ encoder: EncoderOptions) -> Rewriter.Recoding? {
     switch self {
-    case .decoded, .copied, .turned: nil
+    case .decoded, .copied, .rotated: nil
     case .recompressed: .recompress(encoder.jxl)
     case .reconstructed: .reconstruct(isWhole: false)
     case .restored: .reconstruct(isWhole: true)
@@ -128,7 +128,7 @@ extension Passthrough {
 
   /// Returns the maximum number of bytes that this way may allocate, for an image with a limit of `memory` bytes.
   func maxByteCount(memory: Int) -> UInt64 {
-    self == .turned ? UInt64(memory) / Self.turningShare : UInt64(memory)
+    self == .rotated ? UInt64(memory) / Self.rotationShare : UInt64(memory)
   }
 }
 
@@ -154,7 +154,7 @@ extension EncoderOptions {
 extension Plan {
   /// Whether the result contains exactly the image's pixels, possibly rotated or flipped.
   var keepsPixels: Bool {
-    let shown = storedSize.turned(by: orientation)
+    let shown = storedSize.rotated(by: orientation)
     return !changesPixels && hidden.isEmpty && framing.imageSize == shown && framing.window == Window(shown)
   }
 }

@@ -30,7 +30,7 @@ package struct Plan: Sendable, Hashable {
   /// The part of the displayed image to use, and its position in the result.
   package let framing: Framing
   /// The part of the stored image to use, in its pixels.
-  var storedWindow: Window { framing.window.stored(orientation, shown: storedSize.turned(by: orientation)) }
+  var storedWindow: Window { framing.window.stored(orientation, shown: storedSize.rotated(by: orientation)) }
   /// The size of the result in pixels, as displayed.
   package var outputSize: PixelSize { framing.canvasSize }
   /// The scale N at which the image is decoded, as N/8 of its size.
@@ -126,7 +126,7 @@ package struct Plan: Sendable, Hashable {
   package let decodedByteCount: UInt64
 
   /// The size of the result in pixels, before it is oriented and padded.
-  package var storedOutputSize: PixelSize { framing.imageSize.turned(by: orientation) }
+  package var storedOutputSize: PixelSize { framing.imageSize.rotated(by: orientation) }
 
   /// The ratio of chroma samples to luma samples of the result, per axis and before it is oriented.
   var storedChromaScale: (horizontal: Double, vertical: Double) {

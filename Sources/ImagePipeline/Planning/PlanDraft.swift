@@ -40,7 +40,7 @@ extension PlanDraft {
       isAllBorder = found == nil
     }
     if let found { framed.crop = Crop(found) }
-    let shown = stored.turned(by: orientation)
+    let shown = stored.rotated(by: orientation)
     var framing = try Framing(shown: shown, configuration: framed)
     let faces = configuration.findsFaces ? findings?.faces[orientation] : nil
     let part = try framed.crop?.window(in: shown) ?? Window(shown)
@@ -75,7 +75,7 @@ extension PlanDraft {
 
   /// Returns the orientation of the stored image, including the requested rotation and flips.
   static func orientation(_ configuration: ProcessingConfiguration, of header: ImageHeader) -> Orientation {
-    header.orientation.turned(
+    header.orientation.rotated(
       quarters: (configuration.rotation ?? 0) / 90, flipsColumns: configuration.flipHorizontal ?? false,
       flipsRows: configuration.flipVertical ?? false)
   }

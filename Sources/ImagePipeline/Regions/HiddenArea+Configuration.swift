@@ -16,7 +16,7 @@ extension Region {
     index: Int, of header: ImageHeader, _ orientation: Orientation, color: Color
   ) throws(PipelineError) -> HiddenArea {
     let stored = PixelSize(width: header.width, height: header.height)
-    let shown = stored.turned(by: orientation)
+    let shown = stored.rotated(by: orientation)
     guard let area, shape != .faces else { throw Self.unsearched }
     let window = Self.window(area, shown).stored(orientation, shown: shown)
     let margin = Margin(header)

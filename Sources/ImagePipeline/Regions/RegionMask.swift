@@ -42,8 +42,8 @@ final class RegionMask {
   func push(_ strip: borrowing Strip) {
     rest = []
     for index in planes.indices { rest.append(strip.plane(index)) }
-    let most = rest.map(\.rowCount).max() ?? 0
-    portionCount = (most + PlaneMask.portionRowCount - 1) / PlaneMask.portionRowCount
+    let maximum = rest.map(\.rowCount).max() ?? 0
+    portionCount = (maximum + PlaneMask.portionRowCount - 1) / PlaneMask.portionRowCount
   }
 
   /// Makes the next rows available in which the regions are hidden, after those of the last call.

@@ -115,7 +115,7 @@ struct DecodeStage: ~Copyable {
   }
 
   /// EXIF data with artist and copyright, as far as they have been read.
-  var rights: [UInt8] { decoder.header.rights }
+  var copyright: [UInt8] { decoder.header.copyright }
 
   /// The warnings about the image so far.
   var warnings: [Warning] {

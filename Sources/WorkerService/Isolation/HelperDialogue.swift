@@ -218,9 +218,9 @@ struct HelperDialogue {
   /// The size to which the helper may extend a temporary file: that of the image, or that of a result with frames.
   var maxFileByteCount: UInt64 {
     guard mayHaveFrames else { return suppliedByteCount }
-    let planned = plan?.renditions.reduce(UInt64(0)) { most, rendition in
-      guard case .success(let result) = rendition else { return most }
-      return max(most, maxByteCount(of: result))
+    let planned = plan?.renditions.reduce(UInt64(0)) { maximum, rendition in
+      guard case .success(let result) = rendition else { return maximum }
+      return max(maximum, maxByteCount(of: result))
     }
     return max(suppliedByteCount, min(suppliedByteCount * Self.frameFactor, planned ?? .max))
   }
@@ -231,7 +231,7 @@ struct HelperDialogue {
   mutating func allowsFile(byteCount: UInt64) -> Bool {
     if byteCount == 0 { return true }
     guard let plan, byteCount <= UInt64(Int64.max) - fileByteCount else { return false }
-    let most = plan.renditions.map { rendition in
+    let maximum = plan.renditions.map { rendition in
       guard case .success(let result) = rendition else { return UInt64(0) }
       // Blocks of pixels at the edges are complete.
       let (width, height) = (UInt64(result.input.size.width), UInt64(result.input.size.height))
@@ -244,7 +244,7 @@ struct HelperDialogue {
       guard case .success(let result) = rendition else { return sum }
       return sum + 2 * min(maxByteCount(of: result), 1 << 50)
     }
-    guard let most, fileByteCount + byteCount <= most + (keepsGainMap ? spooled : 0) else { return false }
+    guard let maximum, fileByteCount + byteCount <= maximum + (keepsGainMap ? spooled : 0) else { return false }
     fileByteCount += byteCount
     return true
   }

@@ -90,7 +90,7 @@ package final class HelperPool: Sendable {
   let maxUploadCount: Int
   private let maxWaitingCount: Int
   /// How long images wait for helpers that do nothing.
-  let patience: HelperPatience
+  let timeouts: HelperTimeouts
   /// The files of images whose helpers were lost; `nil` if none are kept.
   let crashes: CrashDirectory?
   let state = Mutex(State())
@@ -108,18 +108,18 @@ package final class HelperPool: Sendable {
   ///   - threadCount: The number of helpers that stay ready.
   ///   - maxCount: The maximum number of helpers.
   ///   - maxWaitingCount: The maximum number of images that wait for a helper.
-  ///   - patience: How long images wait for helpers that do nothing.
+  ///   - timeouts: How long images wait for helpers that do nothing.
   ///   - crashes: The directory for images whose helpers were lost.
   package init(
     zygote: HelperZygote = HelperZygote(arguments: [CodecHelper.command]), threadCount: Int, maxCount: Int = 256,
-    maxWaitingCount: Int = 256, patience: HelperPatience = HelperPatience(), crashes: CrashDirectory? = nil
+    maxWaitingCount: Int = 256, timeouts: HelperTimeouts = HelperTimeouts(), crashes: CrashDirectory? = nil
   ) {
     self.zygote = zygote
     warmCount = threadCount
     self.maxCount = max(maxCount, 2 * threadCount)
     maxUploadCount = self.maxCount - self.maxCount / 4
     self.maxWaitingCount = maxWaitingCount
-    self.patience = patience
+    self.timeouts = timeouts
     self.crashes = crashes
   }
 
@@ -243,7 +243,7 @@ package final class HelperPool: Sendable {
     do throws(HelperLoss) {
       let lease = Lease(process: try zygote.start())
       // The answer shows that it is in its sandbox.
-      lease.process.begin(work: 0, patience: HelperPatience(), used: 0)
+      lease.process.begin(work: 0, timeouts: HelperTimeouts(), used: 0)
       try lease.process.send(HelperRequest.abandon.bytes(work: 0))
       guard let response = HelperResponse(try lease.process.receive { _ in -1 }) else {
         throw lease.process.end(.misbehaved)

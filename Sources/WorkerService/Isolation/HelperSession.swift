@@ -58,7 +58,7 @@ final class HelperSession {
     let (process, number) = (lease.process, UInt32(lease.imageCount))
     self.number = number
     cpuTime = HelperCPUTime(before: process.cpuTime)
-    process.begin(work: number, patience: pool.patience, used: cpuTime.before)
+    process.begin(work: number, timeouts: pool.timeouts, used: cpuTime.before)
     process.limitFiles(byteCount: 0)
     limit(byteCount: 0)
     handlerID = cancellation.addHandler { process.cancel(work: number) }

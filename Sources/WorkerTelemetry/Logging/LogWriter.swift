@@ -94,14 +94,14 @@ package final class LogWriter: Sendable {
     if isIdle { wake.signal() }
   }
 
-  /// Waits until all lines are written, or until no line has been written for as long as `patience`.
-  package func flush(patience: Duration = .seconds(5)) {
+  /// Waits until all lines are written, or until no line has been written for as long as `timeout`.
+  package func flush(timeout: Duration = .seconds(5)) {
     var left = state.withLock { $0.entryCount }
-    var deadline = ContinuousClock.now + patience
+    var deadline = ContinuousClock.now + timeout
     while left > 0, .now < deadline {
       usleep(1000)
       let now = state.withLock { $0.entryCount }
-      if now != left { deadline = .now + patience }
+      if now != left { deadline = .now + timeout }
       left = now
     }
   }

@@ -75,8 +75,8 @@ struct DialogueAccountTests {
       return response
     }
     let (recording, silent) = (Dialogue.account(recordsSpans: true), Dialogue.account())
-    let most = 8 * Rendition.maxCount
-    #expect(Dialogue.accepts(recording, spans(most)) && !Dialogue.accepts(recording, spans(most + 1)))
+    let maximum = 8 * Rendition.maxCount
+    #expect(Dialogue.accepts(recording, spans(maximum)) && !Dialogue.accepts(recording, spans(maximum + 1)))
     #expect(Dialogue.accepts(silent, spans(0)) && !Dialogue.accepts(silent, spans(1)))
   }
 

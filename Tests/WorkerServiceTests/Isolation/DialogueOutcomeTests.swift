@@ -109,10 +109,11 @@ struct DialogueOutcomeTests {
     var input = Dialogue.info("gif")
     input.frameCount = 3
     // 8 by 8 pixels of 16 bytes and 8 KiB for each frame.
-    let most = 3 * (64 * 16 + (8 << 10)) + (1 << 20)
+    let maximum = 3 * (64 * 16 + (8 << 10)) + (1 << 20)
     for (mayHaveFrames, byteCount, isAccepted) in [
-      (false, Dialogue.maxResultByteCount, true), (false, Dialogue.maxResultByteCount + 1, false), (true, most, true),
-      (true, most + 1, false),
+      (false, Dialogue.maxResultByteCount, true), (false, Dialogue.maxResultByteCount + 1, false),
+      (true, maximum, true),
+      (true, maximum + 1, false),
     ] {
       var account = Dialogue.account([Dialogue.planned(input, output)], reserved: 4 << 20)
       account.mayHaveFrames = mayHaveFrames
@@ -128,10 +129,10 @@ struct DialogueOutcomeTests {
     }
     #expect(answers(HelperDialogue(limits: Dialogue.limits, recordsSpans: false), [1]) == [false])
     // 8 by 8 pixels, complete blocks of 64 at their edges, and 12 bytes each.
-    let most = UInt64((64 + 64 * (8 + 8 + 64)) * 12)
-    #expect(answers(Dialogue.account(), [most + 1, .max, most]) == [false, false, true])
+    let maximum = UInt64((64 + 64 * (8 + 8 + 64)) * 12)
+    #expect(answers(Dialogue.account(), [maximum + 1, .max, maximum]) == [false, false, true])
     #expect(
-      answers(Dialogue.account(), [most - 1, 0, 2, .max, 1, 1, 0]) == [true, true, false, false, true, false, true])
+      answers(Dialogue.account(), [maximum - 1, 0, 2, .max, 1, 1, 0]) == [true, true, false, false, true, false, true])
     #expect(answers(Dialogue.account([Dialogue.refused], isStarted: false), [1]) == [false])
   }
 }

@@ -84,7 +84,7 @@ struct HelperChannelTests {
   @Test("an image is abandoned soon, whether its helper answers or not")
   func abandonSilent() async throws {
     let memory = MemoryBudget(limit: 1 << 30, maxWaiting: 1)
-    let pool = Isolated.faultyPool(patience: HelperPatience(idle: .seconds(60), cancelled: .seconds(1)))
+    let pool = Isolated.faultyPool(timeouts: HelperTimeouts(idle: .seconds(60), cancelled: .seconds(1)))
     let began: ContinuousClock.Instant
     do {
       let work = try await Isolated.work(in: pool, memory: memory)

@@ -27,7 +27,7 @@ import WorkerProtocol
 /// Helpers that a hostile image has taken over, and that then do anything at all.
 @Suite("Hostile helpers", .enabled(if: Isolated.isSupported, Isolated.absence), .serialized)
 struct HostileHelperTests {
-  private static let patience = HelperPatience(idle: .seconds(3), cancelled: .seconds(1))
+  private static let timeouts = HelperTimeouts(idle: .seconds(3), cancelled: .seconds(1))
 
   private static func limits() -> WorkerLimits {
     var limits = WorkerLimits.defaults
@@ -76,7 +76,7 @@ struct HostileHelperTests {
 
   /// Makes a request to a helper that has become hostile; checks that others are served as before, and meanwhile.
   private static func check(_ cases: [(act: HostileHelper.Act?, seed: UInt64, request: Int)]) async throws {
-    let pool = Isolated.faultyPool(threadCount: 1, patience: patience)
+    let pool = Isolated.faultyPool(threadCount: 1, timeouts: timeouts)
     try await withWorker(limits: limits(), helpers: pool) { client, environment in
       let expected = try await client.process(Fixture.bytes("photo.png"), preset: "favicon").bytes
       let others = try await othersResult(environment)
@@ -135,7 +135,7 @@ struct HostileHelperTests {
     "cancellation ends a helper that overwrites the flag", arguments: [HostileHelper.Act.deaf, .emptyParts, .files])
   func deafHelper(act: HostileHelper.Act) async throws {
     let pool = Isolated.faultyPool(
-      threadCount: 1, patience: HelperPatience(idle: .seconds(600), cancelled: .seconds(1)))
+      threadCount: 1, timeouts: HelperTimeouts(idle: .seconds(600), cancelled: .seconds(1)))
     let cancellation = Cancellation()
     let image = Isolated.hostileImage(act, seed: 0)
     let armed = try await Isolated.work(in: pool, cancellation)
@@ -154,7 +154,7 @@ struct HostileHelperTests {
     "a drain ends the image of a helper that never answers", arguments: [HostileHelper.Act.silent, .deaf, .emptyParts])
   func drain(act: HostileHelper.Act) async throws {
     let pool = Isolated.faultyPool(
-      threadCount: 1, patience: HelperPatience(idle: .seconds(600), cancelled: .seconds(1)))
+      threadCount: 1, timeouts: HelperTimeouts(idle: .seconds(600), cancelled: .seconds(1)))
     try await withWorker(helpers: pool) { client, environment in
       _ = try? await client.process(Isolated.hostileImage(act, seed: 0))
       async let lost = failure { _ = try await client.process(Fixture.bytes("photo.png"), preset: "favicon") }

@@ -32,12 +32,12 @@ enum Isolated {
 
   /// A pool of helpers that accept faults.
   static func faultyPool(
-    threadCount: Int = 2, maxCount: Int = 16, patience: HelperPatience = HelperPatience(),
+    threadCount: Int = 2, maxCount: Int = 16, timeouts: HelperTimeouts = HelperTimeouts(),
     crashes: CrashDirectory? = nil
   ) -> HelperPool {
     HelperPool(
       zygote: HelperZygote(program: faultyProgram.path, arguments: []), threadCount: threadCount, maxCount: maxCount,
-      patience: patience, crashes: crashes)
+      timeouts: timeouts, crashes: crashes)
   }
 
   /// An image that makes a helper commit a fault.

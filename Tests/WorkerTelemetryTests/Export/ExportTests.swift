@@ -131,8 +131,8 @@ struct ExportTests {
     let error = RPCError(code: .unavailable, message: "")
     for attempt in 1...40 {
       let delay = try #require(retry.delay(after: error, attempt: attempt))
-      let most = min(retry.maxDelay, retry.initialDelay * (1 << min(attempt - 1, 16)))
-      #expect(delay <= most && delay >= most / 2)
+      let maximum = min(retry.maxDelay, retry.initialDelay * (1 << min(attempt - 1, 16)))
+      #expect(delay <= maximum && delay >= maximum / 2)
     }
   }
 

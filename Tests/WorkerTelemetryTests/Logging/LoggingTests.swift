@@ -87,7 +87,7 @@ struct LoggingTests {
     }
     let count = 5000
     for number in 0..<count { logger.info("numbered", metadata: ["number": .stringConvertible(number)]) }
-    writer.flush(patience: .zero)
+    writer.flush(timeout: .zero)
     let reader = PipeReader(pipe)
     writer.flush()
     logger.info("numbered", metadata: ["number": .stringConvertible(count)])

@@ -5,7 +5,7 @@
 // TurboJPEG's tjTransform works the same way, but also needs the whole file and the whole result in memory. The input's
 // coefficients are released before the result is compressed, which is never larger than they are.
 
-#include "jpeg_turn.h"
+#include "jpeg_rotator.h"
 
 #include "jpeg_metadata.h"
 
@@ -36,8 +36,8 @@ typedef struct output_block {
 
 typedef enum transform_stage { STAGE_HEADER, STAGE_COEFFICIENTS, STAGE_WHOLE } transform_stage;
 
-typedef struct jpeg_turn {
-  ccodecs_turn base;
+typedef struct jpeg_rotator {
+  ccodecs_transform base;
   ccodecs_budget *budget;
   uint8_t orientation;
   transform_stage stage;
@@ -53,14 +53,14 @@ typedef struct jpeg_turn {
   size_t charged_in; ///< For the decoded coefficients; released before compression.
   size_t charged_out;
   jvirt_barray_ptr *read;
-  jvirt_barray_ptr turned[3];
+  jvirt_barray_ptr rotated[3];
   size_t slice_count;     ///< Bytes of the current slice.
   ccodecs_bytes carry;    ///< Bytes that libjpeg has not consumed yet.
   ccodecs_bytes metadata; ///< Its segments.
   output_block *first;
   output_block *last;
   char message[JMSG_LENGTH_MAX];
-} jpeg_turn;
+} jpeg_rotator;
 
 // MARK: Geometry
 
@@ -76,7 +76,7 @@ static bool reverses_rows(uint8_t orientation) {
   return orientation == 3 || orientation == 4 || orientation == 6 || orientation == 7;
 }
 
-static void most_sampling(const ccodecs_jpeg_frame *frame, uint32_t *horizontal, uint32_t *vertical) {
+static void max_sampling(const ccodecs_jpeg_frame *frame, uint32_t *horizontal, uint32_t *vertical) {
   *horizontal = *vertical = 1;
   for (uint32_t i = 0; i < frame->component_count; i++) {
     *horizontal = frame->horizontal[i] > *horizontal ? frame->horizontal[i] : *horizontal;
@@ -87,7 +87,7 @@ static void most_sampling(const ccodecs_jpeg_frame *frame, uint32_t *horizontal,
 bool ccodecs_jpeg_transform_is_perfect(const ccodecs_jpeg_frame *frame, uint8_t orientation) {
   uint32_t horizontal;
   uint32_t vertical;
-  most_sampling(frame, &horizontal, &vertical);
+  max_sampling(frame, &horizontal, &vertical);
   return (!reverses_columns(orientation) || frame->width % (8 * horizontal) == 0) &&
          (!reverses_rows(orientation) || frame->height % (8 * vertical) == 0);
 }
@@ -97,7 +97,7 @@ bool ccodecs_jpeg_transform_is_perfect(const ccodecs_jpeg_frame *frame, uint8_t 
 static uint64_t coefficient_bytes(const ccodecs_jpeg_frame *frame) {
   uint32_t horizontal;
   uint32_t vertical;
-  most_sampling(frame, &horizontal, &vertical);
+  max_sampling(frame, &horizontal, &vertical);
   uint64_t bytes = 0;
   for (uint32_t i = 0; i < frame->component_count; i++) {
     const uint64_t across = ((uint64_t)frame->width * frame->horizontal[i] + 8 * horizontal - 1) / (8 * horizontal);
@@ -109,14 +109,14 @@ static uint64_t coefficient_bytes(const ccodecs_jpeg_frame *frame) {
 }
 
 uint64_t ccodecs_jpeg_transform_estimate(const ccodecs_jpeg_frame *frame, const ccodecs_rewrite_options *options) {
-  return sizeof(jpeg_turn) + 2 * coefficient_bytes(frame) + library_bytes + 2 * 65536 + 2 * OUTPUT_BYTES +
+  return sizeof(jpeg_rotator) + 2 * coefficient_bytes(frame) + library_bytes + 2 * 65536 + 2 * OUTPUT_BYTES +
          2 * ccodecs_jpeg_metadata_bytes(&options->metadata) + 1024;
 }
 
 // MARK: Callbacks of the library
 
 static void on_error(j_common_ptr info) {
-  jpeg_turn *t = (jpeg_turn *)info->client_data;
+  jpeg_rotator *t = (jpeg_rotator *)info->client_data;
   info->err->format_message(info, t->message);
   longjmp(t->escape, 1);
 }
@@ -143,7 +143,7 @@ static boolean on_source_empty(j_decompress_ptr info) {
 }
 
 static void on_skip(j_decompress_ptr info, long count) {
-  jpeg_turn *t = (jpeg_turn *)info->client_data;
+  jpeg_rotator *t = (jpeg_rotator *)info->client_data;
   // A copy contains nothing that could be skipped, except in the buffer.
   const size_t wanted = count < 0 ? 0 : (size_t)count;
   const size_t taken = wanted < t->source.bytes_in_buffer ? wanted : t->source.bytes_in_buffer;
@@ -151,7 +151,7 @@ static void on_skip(j_decompress_ptr info, long count) {
   t->source.bytes_in_buffer -= taken;
 }
 
-static bool add_block(jpeg_turn *t) {
+static bool add_block(jpeg_rotator *t) {
   output_block *block = ccodecs_allocate(t->budget, sizeof *block);
   if (block == NULL) {
     return false;
@@ -170,7 +170,7 @@ static void on_destination(j_compress_ptr info) {
 }
 
 static boolean on_full(j_compress_ptr info) {
-  jpeg_turn *t = (jpeg_turn *)info->client_data;
+  jpeg_rotator *t = (jpeg_rotator *)info->client_data;
   t->last->count = OUTPUT_BYTES;
   if (!add_block(t)) {
     t->is_out_of_room = true;
@@ -180,7 +180,7 @@ static boolean on_full(j_compress_ptr info) {
 }
 
 static void on_end(j_compress_ptr info) {
-  jpeg_turn *t = (jpeg_turn *)info->client_data;
+  jpeg_rotator *t = (jpeg_rotator *)info->client_data;
   t->last->count = OUTPUT_BYTES - t->destination.free_in_buffer;
 }
 
@@ -191,7 +191,7 @@ static uint32_t round_up(uint32_t count, int unit) {
 }
 
 /// Reads the header, then coefficients, as far as the bytes reach.
-static void read_step(jpeg_turn *t) {
+static void read_step(jpeg_rotator *t) {
   if (t->stage == STAGE_HEADER && jpeg_read_header(&t->in, TRUE) == JPEG_HEADER_OK) {
     t->stage = STAGE_COEFFICIENTS;
   }
@@ -201,16 +201,16 @@ static void read_step(jpeg_turn *t) {
   }
 }
 
-// MARK: Turning
+// MARK: Rotation
 
 /// Requests the arrays of the transformed coefficients.
-static void request_arrays(jpeg_turn *t) {
+static void request_arrays(jpeg_rotator *t) {
   for (int i = 0; i < t->in.num_components; i++) {
     const jpeg_component_info *c = &t->in.comp_info[i];
     const bool swaps = swaps_axes(t->orientation);
     const JDIMENSION across = round_up(c->width_in_blocks, c->h_samp_factor);
     const JDIMENSION down = round_up(c->height_in_blocks, c->v_samp_factor);
-    t->turned[i] = t->out.mem->request_virt_barray(
+    t->rotated[i] = t->out.mem->request_virt_barray(
         (j_common_ptr)&t->out, JPOOL_IMAGE, TRUE, swaps ? down : across, swaps ? across : down,
         (JDIMENSION)(swaps ? c->h_samp_factor : c->v_samp_factor));
   }
@@ -235,7 +235,7 @@ static bool is_same_table(const JHUFF_TBL *table, const JHUFF_TBL *other) {
 }
 
 /// Returns whether the image uses the tables of T.81 annex K. The result then uses them too, which saves a pass.
-static bool has_standard_tables(const jpeg_turn *t) {
+static bool has_standard_tables(const jpeg_rotator *t) {
   bool is_standard = true;
   for (int i = 0; i < t->in.num_components; i++) {
     const jpeg_component_info *c = &t->in.comp_info[i];
@@ -248,7 +248,7 @@ static bool has_standard_tables(const jpeg_turn *t) {
 }
 
 /// Sets up the frame of the result: that of the input, with its axes swapped if the transform swaps them.
-static void set_parameters(jpeg_turn *t) {
+static void set_parameters(jpeg_rotator *t) {
   jpeg_copy_critical_parameters(&t->in, &t->out);
   for (int i = 0; i < t->out.num_components && swaps_axes(t->orientation); i++) {
     jpeg_component_info *c = &t->out.comp_info[i];
@@ -312,13 +312,13 @@ static void change_block(const block_change *change, const JCOEF *from, JCOEF *t
   memcpy(to, rows, sizeof rows);
 }
 
-static void transform_component(jpeg_turn *t, int index, const block_change *change) {
+static void transform_component(jpeg_rotator *t, int index, const block_change *change) {
   const jpeg_component_info *from = &t->in.comp_info[index];
   const bool swaps = swaps_axes(t->orientation);
   const JDIMENSION across = swaps ? from->height_in_blocks : from->width_in_blocks;
   const JDIMENSION down = swaps ? from->width_in_blocks : from->height_in_blocks;
   for (JDIMENSION y = 0; y < down; y++) {
-    JBLOCKROW to = t->out.mem->access_virt_barray((j_common_ptr)&t->out, t->turned[index], y, 1, TRUE)[0];
+    JBLOCKROW to = t->out.mem->access_virt_barray((j_common_ptr)&t->out, t->rotated[index], y, 1, TRUE)[0];
     for (JDIMENSION x = 0; x < across; x++) {
       JDIMENSION from_x = swaps ? y : x;
       JDIMENSION from_y = swaps ? x : y;
@@ -331,7 +331,7 @@ static void transform_component(jpeg_turn *t, int index, const block_change *cha
   }
 }
 
-static void write_metadata(jpeg_turn *t) {
+static void write_metadata(jpeg_rotator *t) {
   enum { MARKER_BYTES = 2, LENGTH_BYTES = 2 };
   const uint8_t *bytes = ccodecs_bytes_start(&t->metadata);
   for (size_t at = 0; at < t->metadata.count;) {
@@ -344,10 +344,10 @@ static void write_metadata(jpeg_turn *t) {
   }
 }
 
-static void transform_step(jpeg_turn *t) {
+static void transform_step(jpeg_rotator *t) {
   request_arrays(t);
   set_parameters(t);
-  jpeg_write_coefficients(&t->out, t->turned);
+  jpeg_write_coefficients(&t->out, t->rotated);
   write_metadata(t);
   const block_change change = make_change(t->orientation);
   for (int i = 0; i < t->in.num_components; i++) {
@@ -355,14 +355,14 @@ static void transform_step(jpeg_turn *t) {
   }
 }
 
-static void compress_step(jpeg_turn *t) {
+static void compress_step(jpeg_rotator *t) {
   jpeg_finish_compress(&t->out);
 }
 
 // MARK: Steps
 
 /// Runs a step of libjpeg and catches its errors. The only function with a setjmp.
-static ccodecs_status run(jpeg_turn *t, void (*step)(jpeg_turn *t)) {
+static ccodecs_status run(jpeg_rotator *t, void (*step)(jpeg_rotator *t)) {
   if (setjmp(t->escape) != 0) {
     return t->is_out_of_room ? CCODECS_NO_MEMORY : CCODECS_CORRUPT;
   }
@@ -370,12 +370,12 @@ static ccodecs_status run(jpeg_turn *t, void (*step)(jpeg_turn *t)) {
   return CCODECS_OK;
 }
 
-static ccodecs_status fail(jpeg_turn *t, ccodecs_status status, const char *reason) {
+static ccodecs_status fail(jpeg_rotator *t, ccodecs_status status, const char *reason) {
   snprintf(t->message, sizeof t->message, "%s", reason);
   return status;
 }
 
-static void free_in(jpeg_turn *t) {
+static void free_in(jpeg_rotator *t) {
   if (t->is_created && !t->is_in_freed) {
     jpeg_destroy_decompress(&t->in);
   }
@@ -385,7 +385,7 @@ static void free_in(jpeg_turn *t) {
 }
 
 /// Passes the carried bytes to libjpeg.
-static ccodecs_status read_carried(jpeg_turn *t) {
+static ccodecs_status read_carried(jpeg_rotator *t) {
   t->source.next_input_byte = ccodecs_bytes_start(&t->carry);
   t->source.bytes_in_buffer = t->carry.count;
   const ccodecs_status status = t->stage == STAGE_WHOLE ? CCODECS_OK : run(t, read_step);
@@ -393,8 +393,8 @@ static ccodecs_status read_carried(jpeg_turn *t) {
   return status;
 }
 
-static ccodecs_status push(ccodecs_turn *base, const uint8_t *bytes, size_t count) {
-  jpeg_turn *t = (jpeg_turn *)base;
+static ccodecs_status push(ccodecs_transform *base, const uint8_t *bytes, size_t count) {
+  jpeg_rotator *t = (jpeg_rotator *)base;
   while (count > 0) {
     const size_t missing = SLICE_BYTES - t->slice_count;
     const size_t taken = count < missing ? count : missing;
@@ -412,8 +412,8 @@ static ccodecs_status push(ccodecs_turn *base, const uint8_t *bytes, size_t coun
   return CCODECS_OK;
 }
 
-static ccodecs_status finish(ccodecs_turn *base) {
-  jpeg_turn *t = (jpeg_turn *)base;
+static ccodecs_status finish(ccodecs_transform *base) {
+  jpeg_rotator *t = (jpeg_rotator *)base;
   ccodecs_status status = read_carried(t);
   ccodecs_bytes_free(&t->carry, t->budget);
   CCODECS_TRY(status);
@@ -431,8 +431,8 @@ static ccodecs_status finish(ccodecs_turn *base) {
   return t->is_out_of_room ? fail(t, status, "no room for the rotated image") : status;
 }
 
-static ccodecs_status read(ccodecs_turn *base, ccodecs_piece *piece) {
-  jpeg_turn *t = (jpeg_turn *)base;
+static ccodecs_status read(ccodecs_transform *base, ccodecs_piece *piece) {
+  jpeg_rotator *t = (jpeg_rotator *)base;
   if (t->is_created) { // the result is complete, and its input is no longer needed
     jpeg_destroy_compress(&t->out);
     t->is_created = false;
@@ -452,21 +452,21 @@ static ccodecs_status read(ccodecs_turn *base, ccodecs_piece *piece) {
   return CCODECS_BYTES_READY;
 }
 
-static const char *message(const ccodecs_turn *base) {
-  return ((const jpeg_turn *)base)->message;
+static const char *message(const ccodecs_transform *base) {
+  return ((const jpeg_rotator *)base)->message;
 }
 
 // MARK: Life
 
-static void create_step(jpeg_turn *t) {
+static void create_step(jpeg_rotator *t) {
   jpeg_create_decompress(&t->in);
   jpeg_create_compress(&t->out);
   t->in.src = &t->source;
   t->out.dest = &t->destination;
 }
 
-static void destroy(ccodecs_turn *base) {
-  jpeg_turn *t = (jpeg_turn *)base;
+static void destroy(ccodecs_transform *base) {
+  jpeg_rotator *t = (jpeg_rotator *)base;
   ccodecs_budget *budget = t->budget;
   free_in(t);
   if (t->is_created) {
@@ -485,15 +485,15 @@ static void destroy(ccodecs_turn *base) {
 
 ccodecs_status ccodecs_jpeg_transform_create(
     const ccodecs_jpeg_frame *frame, const ccodecs_rewrite_options *options, ccodecs_budget *budget,
-    ccodecs_turn **turn) {
+    ccodecs_transform **transform) {
   static const ccodecs_transform_methods methods = {
       .push = push, .finish = finish, .read = read, .message = message, .destroy = destroy};
   const uint64_t coefficients = coefficient_bytes(frame);
-  jpeg_turn *t = ccodecs_allocate(budget, sizeof *t);
+  jpeg_rotator *t = ccodecs_allocate(budget, sizeof *t);
   if (t == NULL) {
     return CCODECS_NO_MEMORY;
   }
-  *turn = &t->base;
+  *transform = &t->base;
   memset(t, 0, sizeof *t);
   t->base.methods = &methods;
   t->budget = budget;

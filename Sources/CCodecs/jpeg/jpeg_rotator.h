@@ -1,4 +1,4 @@
-// Lossless JPEG transforms: rotation and mirroring (jpeg_turn.c). Private to CCodecs.
+// Lossless JPEG transforms: rotation and mirroring (jpeg_rotator.c). Private to CCodecs.
 
 #pragma once
 
@@ -22,4 +22,4 @@ uint64_t ccodecs_jpeg_transform_estimate(const ccodecs_jpeg_frame *frame, const 
 /// Charges the budget and prepares the transform of a JPEG without metadata. Returns CCODECS_OK or CCODECS_NO_MEMORY.
 ccodecs_status ccodecs_jpeg_transform_create(
     const ccodecs_jpeg_frame *frame, const ccodecs_rewrite_options *options, ccodecs_budget *budget,
-    ccodecs_turn **turn);
+    ccodecs_transform **transform);
