@@ -1,5 +1,6 @@
 import Admission
 import Foundation
+import HTTPTypes
 import ImagePipeline
 import Testing
 
@@ -49,7 +50,7 @@ struct UploadStoreTests {
       do throws(UploadStore.Refusal) {
         _ = try store.reserve(byteCount)
         return nil
-      } catch { return error.status }
+      } catch { return error.status.code }
     }
     #expect(status(0) == 400)
     #expect(status(901) == 413)

@@ -1,4 +1,5 @@
 import CLibZ
+import GRPCCore
 import NIOCore
 import Testing
 
