@@ -21,6 +21,15 @@ package struct CacheKey: Sendable, Hashable {
     bytes = Array(hasher.finalize())
   }
 
+  /// Computes the key of a result that may depend on others, with which it is produced.
+  /// - `keys`: those that each result has by itself, in any order.
+  package init(_ key: CacheKey, among keys: [CacheKey]) {
+    var hasher = SHA256()
+    hasher.update(data: key.bytes)
+    for other in keys.map(\.hexadecimal).sorted() { hasher.update(data: Array(other.utf8)) }
+    bytes = Array(hasher.finalize())
+  }
+
   /// The key as 64 lower-case hexadecimal digits.
   var hexadecimal: String {
     let digits = Array("0123456789abcdef".utf8)

@@ -75,6 +75,7 @@ struct ImageWorker: AsyncParsableCommand {
     if let command = arguments.first, let problem = problem(ofCommand: command) {
       end(ValidationError(problem))
     }
+    if let problem = problem(ofFiles: arguments) { end(ValidationError(problem)) }
     await execute(arguments)
   }
 
@@ -126,6 +127,16 @@ struct ImageWorker: AsyncParsableCommand {
       .map { String($0.prefix { $0 != "=" }) }
     guard let unknown = given.first(where: { !names.contains($0) }) else { return nil }
     return "there is no option \(unknown)" + NearestName.question(unknown, in: names.filter { $0.hasPrefix("--") })
+  }
+
+  /// The error of a file whose name begins with a dash, which would be read as options of one letter; `nil` if there is none.
+  static func problem(ofFiles arguments: [String]) -> String? {
+    let dashed = arguments.prefix { $0 != "--" }.first { argument in
+      let letters = argument.dropFirst()
+      return argument.hasPrefix("-") && letters.count > 1 && letters.first.map { $0.isLetter || $0 == "_" } ?? false
+        && !letters.contains("=")
+    }
+    return dashed.map { "there is no option \($0); for a file with this name, write ./\($0)" }
   }
 
   /// Prints an error, or the help that was asked for, and ends the program.

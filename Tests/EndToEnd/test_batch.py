@@ -177,6 +177,99 @@ def test_what_is_there_is_skipped_and_what_is_not_is_made(folder, tmp_path):
     assert all((out / name).stat().st_mtime_ns == times[name] for name in RESULTS if name != "b.jpg")
 
 
+def test_folders_that_link_to_each_other_are_read_once(tmp_path):
+    for number in range(9):
+        folder = tmp_path / f"in/{number}"
+        folder.mkdir(parents=True)
+        (folder / f"{number}.jpg").write_bytes(fixture_bytes("photo-420.jpg"))
+        for other in range(9):
+            if other != number:
+                (folder / f"to-{other}").symlink_to(f"../{other}")
+    code, output, _ = run(tmp_path / "in", "--out", tmp_path / "out", *ARGUMENTS)
+    assert code == 0 and [line["status"] for line in lines(output)] == ["done"] * 9
+
+
+def test_what_cannot_be_read_in_a_folder_fails_by_itself(folder, tmp_path, monkeypatch):
+    (folder / "cut.jpg").unlink()
+    os.mkfifo(folder / "pipe.jpg")
+    os.mkfifo(folder / "pipe")
+    closed = folder / "closed"
+    closed.mkdir(mode=0)
+    # Root may read everything.
+    user = {"user": 65534, "group": 65534, "extra_groups": []} if os.geteuid() == 0 else {}
+    out = tmp_path / "out"
+    out.mkdir()
+    out.chmod(0o777)
+    for path in [tmp_path, *tmp_path.parents]:
+        if path.stat().st_uid == os.geteuid() and not path.stat().st_mode & 0o001:
+            path.chmod(path.stat().st_mode | 0o011)
+    code, output, errors = run(folder, "--out", out, *ARGUMENTS, **user)
+    assert code == 1 and not errors
+    told = {os.path.relpath(line["input"], folder): line for line in lines(output)}
+    assert {name: line["status"] for name, line in told.items() if line["status"] != "done"} == {
+        "closed": "failed", "pipe.jpg": "failed", "pipe": "ignored", "notes.txt": "ignored"}
+    assert told["closed"]["error"]["message"].startswith("the folder cannot be read: ") and files(out) == RESULTS
+
+
+def test_files_whose_names_begin_with_a_dash_are_named(folder, tmp_path):
+    (folder / "-horse.jpg").write_bytes(fixture_bytes("photo-420.jpg"))
+    for command in "batch", "process", "inspect":
+        called = subprocess.run(
+            [os.environ["IMAGE_WORKER"], command, "-horse.jpg", "a.jpg"], cwd=folder, capture_output=True, text=True, timeout=60)
+        assert called.returncode == 64 and "there is no option -horse.jpg; for a file with this name, write ./-horse.jpg" in called.stderr
+    assert run("./-horse.jpg", "--out", tmp_path / "out", *ARGUMENTS, cwd=folder)[0] == 0
+    assert run("--out", tmp_path / "other", *ARGUMENTS, "--", "-horse.jpg", cwd=folder)[0] == 0
+    assert files(tmp_path / "out") == files(tmp_path / "other") == ["-horse.jpg"]
+
+
+def test_links_and_missing_files_have_their_own_place_below_the_root(folder, tmp_path):
+    (folder / "below/link.jpg").symlink_to("../a.jpg")
+    (folder / "below/lost.jpg").symlink_to("nowhere.jpg")
+    listed = "\n".join(str(folder / name) for name in ["below/link.jpg", "below/lost.jpg", "gone.jpg"])
+    (tmp_path / "list").write_text(listed)
+    out = tmp_path / "out"
+    code, output, _ = run("--list", tmp_path / "list", "--root", folder, "--out", out, *ARGUMENTS)
+    assert code == 1 and [line["status"] for line in lines(output)] == ["done", "failed", "failed"]
+    assert files(out) == ["below/link.jpg"]
+
+
+def test_a_dry_run_changes_nothing(folder, tmp_path):
+    out = tmp_path / "out"
+    (folder / "cut.jpg").unlink()
+    assert run(folder / "a.jpg", "--out", out, *ARGUMENTS)[0] == 0
+    journal = out / ".image-worker/journal.jsonl"
+    with journal.open("a") as file:
+        file.write('{"place"')  # of a run that was killed
+    before = journal.read_bytes()
+    journal.chmod(0o444)
+    (out / "b.jpg").mkdir()  # no result
+    (out / "c.jpg").write_bytes(b"a result")
+    named = [folder / name for name in ["a.jpg", "b.jpg", "below/c.jpg"]]
+    for options, finished in [([], 1), (["--skip-existing"], 2)]:
+        code, output, errors = run(*named, "--out", out, "--dry-run", *options, *ARGUMENTS)
+        assert code == 0 and not errors and json.loads(output)["estimate"]["finished"] == finished
+    assert journal.read_bytes() == before
+    code, output, _ = run(*named[1:], "--out", out, "--skip-existing", *ARGUMENTS)
+    assert [line["status"] for line in lines(output)] == ["failed", "skipped"] and code == 1
+
+
+def test_failures_remain_until_their_images_end_or_go(folder, tmp_path):
+    out = tmp_path / "out"
+    (folder / "gone.jpg").write_bytes(b"\xff\xd8\xff")
+    failures = out / ".image-worker/failures.jsonl"
+
+    def failed():
+        return [os.path.basename(json.loads(line)["path"]) for line in failures.read_text().splitlines()]
+
+    assert run(folder / "cut.jpg", folder / "gone.jpg", "--out", out, *ARGUMENTS)[0] == 1
+    assert sorted(failed()) == ["cut.jpg", "gone.jpg"]
+    (folder / "gone.jpg").unlink()
+    assert run(folder / "a.jpg", "--out", out, *ARGUMENTS)[0] == 0
+    assert failed() == ["cut.jpg"]
+    assert run(folder / "cut.jpg", "--out", out, "--tolerate-truncation", *ARGUMENTS)[0] == 0
+    assert not failures.exists()
+
+
 def test_a_result_never_replaces_its_input(folder):
     before = (folder / "b.jpg").read_bytes()
     code, output, _ = run(folder / "b.jpg", "--out", folder, *ARGUMENTS)

@@ -24,7 +24,7 @@ struct BatchFilesTests {
   private var out: FilePath { FilePath(scratch.path("out")) }
   private var journalPath: String { scratch.path("out/.image-worker/journal.jsonl") }
 
-  private func open() throws -> BatchJournal { try BatchJournal(directory: out, isFresh: false) }
+  private func open() throws -> BatchJournal { try BatchJournal(directory: out, for: .run(isFresh: false)) }
 
   @Test(
     "a journal that is no regular file is refused at once", arguments: ["/dev/zero", "fifo", "elsewhere", "folder"])

@@ -84,7 +84,7 @@ struct BatchResumeTests {
   func locked() async throws {
     try scratch.add("in/a.jpg", Fixture.bytes("photo-420.jpg"))
     try await batch()
-    let journal = try BatchJournal(directory: FilePath(out), isFresh: false)
+    let journal = try BatchJournal(directory: FilePath(out), for: .run(isFresh: false))
     await #expect(throws: JournalError.self) { try await batch() }
     withExtendedLifetime(journal) {}
   }

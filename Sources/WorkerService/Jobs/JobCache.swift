@@ -53,21 +53,31 @@ final class JobCache: ResultSink {
 
   /// Looks up the results of an image whose bytes were all read.
   ///
-  /// Results that are found are removed from `missing`. A single result waits for another job that produces the same
-  /// one.
-  /// - Returns: The results that were found.
+  /// A single result waits for another job that produces the same one. Of several, all are found or none, as the scale of
+  /// decoding depends on all of them.
+  /// - Returns: The results that were found; they are no longer missing.
   /// - Throws: The error of that job, or `cancelled`.
   func lookUp() async throws -> [Kept] {
     hasLookedUp = true
     let keys = keys()
     if missing.count == 1, missing[0].index == nil { return try await lead(missing[0], keys[0]) }
     // Several renditions never wait for other jobs: two requests that share some renditions could deadlock.
-    let looked = zip(missing, keys).map { (rendition: $0, key: $1, result: cache.result(for: $1)) }
-    let absent = looked.filter { $0.result == nil }
-    for _ in absent { metrics.looked(isHit: false) }
-    missing = absent.map(\.rendition)
-    for (rendition, key, _) in absent { collect(rendition, cache.collector(), as: key) }
-    return looked.compactMap { entry in entry.result.map { Kept(rendition: entry.rendition, result: $0) } }
+    let kept = takeAll(keys)
+    for (rendition, key) in zip(missing, keys) {
+      metrics.looked(isHit: false)
+      collect(rendition, cache.collector(), as: key)
+    }
+    return kept
+  }
+
+  /// Returns all results, which are then no longer missing, or none.
+  private func takeAll(_ keys: [CacheKey]) -> [Kept] {
+    let kept = zip(missing, keys).compactMap { rendition, key in
+      cache.result(for: key).map { Kept(rendition: rendition, result: $0) }
+    }
+    guard kept.count == missing.count else { return [] }
+    missing = []
+    return kept
   }
 
   private func lead(_ rendition: Rendition, _ key: CacheKey) async throws -> [Kept] {
@@ -103,17 +113,9 @@ final class JobCache: ResultSink {
   ///   otherwise none, and the results that the job produces are collected.
   func lookUpUpload() -> [Kept] {
     hasLookedUp = true
-    if input.source.isComplete {
-      let kept = zip(missing, keys()).compactMap { rendition, key in
-        cache.result(for: key).map { Kept(rendition: rendition, result: $0) }
-      }
-      if kept.count == missing.count {
-        missing = []
-        return kept
-      }
-    }
+    let kept = input.source.isComplete ? takeAll(keys()) : []
     for rendition in missing { collect(rendition, cache.collector(), as: nil) }
-    return []
+    return kept
   }
 
   private func collect(_ rendition: Rendition, _ collector: ResultCollector, as key: CacheKey?) {
@@ -172,9 +174,11 @@ final class JobCache: ResultSink {
     }
   }
 
-  /// The cache keys of the missing renditions: the image's hash and the configuration with the preset applied.
+  /// The cache keys of the missing renditions: the image's hash and the configuration with the preset applied, and with
+  /// several renditions those of all.
   private func keys() -> [CacheKey] {
-    missing.map { CacheKey(input: input.hasher, configuration: $0.configuration, auxiliary: $0.auxiliary) }
+    let own = missing.map { CacheKey(input: input.hasher, configuration: $0.configuration, auxiliary: $0.auxiliary) }
+    return own.count == 1 ? own : own.map { CacheKey($0, among: own) }
   }
 }
 

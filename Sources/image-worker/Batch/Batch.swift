@@ -122,10 +122,13 @@ struct Batch: AsyncParsableCommand {
   /// The journal; `nil` for a dry run before the first run.
   private func journal(of directory: FilePath) throws -> BatchJournal? {
     if target.dryRun {
-      return try BatchJournal.isThere(in: directory) ? BatchJournal(directory: directory, isFresh: false) : nil
+      if !BatchJournal.isThere(in: directory) { return nil }
+      do { return try BatchJournal(directory: directory, for: .estimate) } catch let error as Errno {
+        throw FileError("--out", target.output, "has a journal that cannot be read", "\(error)")
+      }
     }
     try FileSystem.makeDirectory(directory, option: "--out")
-    do { return try BatchJournal(directory: directory, isFresh: target.fresh) } catch let error as Errno {
+    do { return try BatchJournal(directory: directory, for: .run(isFresh: target.fresh)) } catch let error as Errno {
       throw FileError("--out", target.output, "cannot be written", "\(error)")
     }
   }
@@ -192,7 +195,9 @@ struct Batch: AsyncParsableCommand {
   }
 
   private func estimate(_ images: [BatchImage], _ output: BatchOutput) async throws {
-    let waiting = target.fresh ? images : images.filter { output.finished($0) == nil }
+    let waiting = images.filter { image in
+      !(!target.fresh && output.finished(image) != nil || target.skipExisting && output.existing(image) != nil)
+    }
     let finishedCount = images.count - waiting.count
     let estimate: BatchEstimate
     if remote.workers.isEmpty {

@@ -17,8 +17,10 @@ struct BatchFailures {
 
   let path: FilePath
   private var lines: [String] = []
-  /// The lines of an earlier run about images that have not ended in this one, by their `key`.
-  private var others: [[UInt8]: String] = [:]
+  /// The images of an earlier run that have not ended in this one, and their lines, by their `key`.
+  private var others: [[UInt8]: (image: String, line: String)] = [:]
+  /// The images that have ended in this run.
+  private var ended: Set<String> = []
 
   /// - `directory`: that of the results.
   init(directory: FilePath) throws {
@@ -28,7 +30,7 @@ struct BatchFailures {
     try file.closeAfter {
       _ = try FileSystem.readLines(of: file, maxByteCount: BatchManifest.maxLineByteCount) { line in
         guard let row = try? JSONDecoder().decode(Row.self, from: Data(line)) else { return }
-        others[Self.key(row.path, row.output)] = String(decoding: line, as: UTF8.self)
+        others[Self.key(row.path, row.output)] = (row.path, String(decoding: line, as: UTF8.self))
       }
     }
   }
@@ -37,6 +39,7 @@ struct BatchFailures {
   mutating func add(_ image: BatchImage, _ results: [ResultLine]) throws {
     let (path, output) = (FileSystem.canonical(image.path).text, BatchManifest.Row.output(of: image.place))
     others[Self.key(path, output)] = nil
+    ended.insert(path)
     guard let failed = results.first(where: { $0.status == .failed }) else { return }
     let overrides = image.row?.overrides.flatMap { try? JSONDecoder().decode(JSONValue.self, from: Data($0.utf8)) }
     let options = image.row?.options ?? [:]
@@ -46,10 +49,15 @@ struct BatchFailures {
     lines.append(try JSONText.line(row))
   }
 
-  /// Writes the file, or removes that of an earlier run if nothing failed.
-  /// - `isComplete`: whether the run reached all images; otherwise the others remain in the file.
+  /// Writes the file, or removes that of an earlier run if nothing has failed.
+  ///
+  /// Images of earlier runs remain in it until they end in another one or are there no more.
+  /// - `isComplete`: whether the run reached all of its images, so that it knows all results of each.
   func write(isComplete: Bool) throws {
-    let lines = lines + (isComplete ? [] : others.values.sorted())
+    let left = others.values.filter { image, _ in
+      !(isComplete && ended.contains(image)) && FileSystem.isThere(FilePath(text: image))
+    }
+    let lines = lines + left.map(\.line).sorted()
     if lines.isEmpty {
       FileSystem.remove(path)
       return

@@ -38,6 +38,8 @@ struct BatchImage: Sendable {
 enum BatchProblem: Error, Sendable, CustomStringConvertible {
   /// A pipe, a socket or a device.
   case noRegularFile
+  /// A folder that cannot be read, of those that were found.
+  case unreadableFolder(reason: String)
   /// A folder, of which `process` takes none.
   case folder
   /// Its results would have the names of another image's.
@@ -46,6 +48,7 @@ enum BatchProblem: Error, Sendable, CustomStringConvertible {
   var description: String {
     switch self {
     case .noRegularFile: "not a regular file"
+    case .unreadableFolder(let reason): "the folder cannot be read: \(reason)"
     case .folder: "is a folder; use image-worker batch for folders"
     case .nameTaken(let other): "its result would have the same name as the result of \(other)"
     }
@@ -89,7 +92,8 @@ enum BatchInputs {
   /// folder back to one above it.
   /// - `suffixes`: what names of results have after the image's name.
   /// - Returns: the images, and the number of links that are not followed.
-  /// - Throws: `BatchInputError` for a folder that is also the output directory, `FileError` for one that cannot be read.
+  /// - Throws: `BatchInputError` for a folder that is also the output directory, `FileError` for a named one that cannot be
+  ///   read; one inside is an image with this problem.
   static func images(
     in inputs: [BatchInput], output: FilePath, suffixes: [String]
   ) throws -> (images: [BatchImage], skippedLinkCount: Int) {
@@ -114,6 +118,11 @@ enum BatchInputs {
       }
       if FileSystem.canonical(input.path) == walk.results { throw BatchInputError(folder: input.path) }
       try walk.files(of: input.path) { add($0, input, folder: $1, isFound: true, $2) }
+    }
+    for (path, reason) in walk.unreadable {
+      images.append(
+        BatchImage(
+          path: path, folder: "", name: path.nameText ?? "", isFound: true, problem: .unreadableFolder(reason: reason)))
     }
     return (settled(images, suffixes: suffixes), walk.skippedLinkCount)
   }

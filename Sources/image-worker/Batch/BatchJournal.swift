@@ -46,6 +46,14 @@ final class BatchJournal: Sendable {
     var outputs: [Output]
   }
 
+  /// The purpose for which a journal is opened.
+  enum Purpose {
+    /// To see what is finished; nothing is written.
+    case estimate
+    /// To go on, or after forgetting what is finished.
+    case run(isFresh: Bool)
+  }
+
   private struct State {
     /// By their places, as paths, which are equal if their bytes are.
     var records: [FilePath: Record] = [:]
@@ -56,15 +64,19 @@ final class BatchJournal: Sendable {
   private let file: FileDescriptor
   private let state = Mutex(State())
 
-  /// Opens the journal of an output directory, and locks it for this process.
-  /// - `isFresh`: forget what is finished.
+  /// Opens the journal of an output directory, and locks it for this process if it runs.
   /// - Throws: `JournalError` if another process has the lock, or `Errno`.
-  init(directory: FilePath, isFresh: Bool) throws {
+  init(directory: FilePath, for purpose: Purpose) throws {
     self.directory = directory
     let folder = directory.appending(Self.folder)
+    guard case .run(let isFresh) = purpose else {
+      file = try Self.open(folder.appending(Self.name), .readOnly)
+      _ = try read()
+      return
+    }
     try FileSystem.makeDirectory(folder)
     if FileSystem.isLink(folder) { throw Self.unusable(folder) }
-    file = try Self.open(folder.appending(Self.name))
+    file = try Self.open(folder.appending(Self.name), .readWrite, [.create, .append])
     if flock(file.rawValue, LOCK_EX | LOCK_NB) != 0 {
       let error = Errno(rawValue: errno)
       try file.close()
@@ -72,8 +84,9 @@ final class BatchJournal: Sendable {
     }
     if isFresh {
       if ftruncate(file.rawValue, 0) != 0 { throw Errno(rawValue: errno) }
-    } else {
-      try read()
+    } else if try !read() {
+      // The next line begins on its own.
+      _ = try file.writeAll("\n".utf8)
     }
   }
 
@@ -84,11 +97,13 @@ final class BatchJournal: Sendable {
   }
 
   /// Opens a file that no link leads to and whose reading ends.
-  private static func open(_ path: FilePath) throws -> FileDescriptor {
+  private static func open(
+    _ path: FilePath, _ mode: FileDescriptor.AccessMode, _ options: FileDescriptor.OpenOptions = []
+  ) throws -> FileDescriptor {
     let file: FileDescriptor
     do {
       file = try FileDescriptor.open(
-        path, .readWrite, options: [.create, .append, .closeOnExec, .noFollow, .nonBlocking],
+        path, mode, options: options.union([.closeOnExec, .noFollow, .nonBlocking]),
         permissions: [.ownerReadWrite, .groupRead, .otherRead])
     } catch Errno.tooManySymbolicLinkLevels { throw unusable(path) }
     if FileSystem.kind(of: file) == .file { return file }
@@ -142,15 +157,14 @@ final class BatchJournal: Sendable {
   }
 
   /// Reads what earlier runs finished; a line that a killed run did not complete is left out.
-  private func read() throws {
+  /// - Returns: Whether the last line is complete.
+  private func read() throws -> Bool {
     let decoder = JSONDecoder()
     decoder.keyDecodingStrategy = .convertFromSnakeCase
-    let isAtEnd = try FileSystem.readLines(of: file, maxByteCount: Self.maxLineByteCount) { line in
+    return try FileSystem.readLines(of: file, maxByteCount: Self.maxLineByteCount) { line in
       guard let record = try? decoder.decode(Record.self, from: Data(line)) else { return }
       state.withLock { $0.records[FilePath(text: record.place)] = record }
     }
-    // The next line begins on its own.
-    if !isAtEnd { _ = try file.writeAll("\n".utf8) }
   }
 }
 

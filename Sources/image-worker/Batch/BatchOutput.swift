@@ -60,7 +60,7 @@ struct BatchOutput: Sendable {
       guard case .success(let plan) = rendition else { return nil }
       let folder = directory.pushing(image.folder)
       let possible = plan.fileExtensions.map { folder.appending(text: "\(image.name)\(result.suffix).\($0)") }
-      guard let place = possible.first(where: FileSystem.isThere) else { return nil }
+      guard let place = possible.first(where: FileSystem.isFile) else { return nil }
       places.append(place)
     }
     return zip(results, places).map { result, place in

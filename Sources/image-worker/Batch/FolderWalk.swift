@@ -6,28 +6,37 @@ struct FolderWalk {
   let results: FilePath
   /// The number of symbolic links that lead nowhere, or from a folder back to one above it.
   private(set) var skippedLinkCount = 0
+  /// The folders below a named one that cannot be read, and why.
+  private(set) var unreadable: [(path: FilePath, reason: String)] = []
+  /// The canonical paths of the folders that were walked through.
+  private var visited: Set<FilePath> = []
 
   /// - `results`: the canonical path of a folder that is left out.
   init(passingOver results: FilePath) { self.results = results }
 
   /// Calls `body` with every file below a folder, in a fixed order: its path, its folder below the first, and its kind.
   ///
-  /// Hidden files are left out.
+  /// Hidden files are left out. A folder to which several links lead has its files once.
+  /// - Throws: `FileError` if the folder itself cannot be read.
+  mutating func files(of directory: FilePath, _ body: (FilePath, FilePath, FileSystem.Kind) -> Void) throws {
+    visited = []
+    try files(of: directory, below: "", in: [], body)
+  }
+
   /// - `parents`: the canonical paths of the folders above, through which links may lead in a circle.
-  /// - Throws: `FileError` for a folder that cannot be read.
-  mutating func files(
-    of directory: FilePath, below folder: FilePath = "", in parents: [FilePath] = [],
+  private mutating func files(
+    of directory: FilePath, below folder: FilePath, in parents: [FilePath],
     _ body: (FilePath, FilePath, FileSystem.Kind) -> Void
   ) throws {
     let place = FileSystem.canonical(directory)
     if place == results { return }
-    if parents.contains(place) {
-      skippedLinkCount += 1
-      return
-    }
+    if parents.contains(place) { skippedLinkCount += 1 }
+    guard visited.insert(place).inserted else { return }
     let names: [String]
     do { names = try FileSystem.names(in: directory) } catch {
-      throw FileError(nil, directory.text, "cannot be read", "\(error)")
+      if parents.isEmpty { throw FileError(nil, directory.text, "cannot be read", "\(error)") }
+      unreadable.append((directory, "\(error)"))
+      return
     }
     for name in names where !name.hasPrefix(".") {
       let path = directory.appending(text: name)

@@ -84,6 +84,14 @@ struct RemoteImage: Sendable {
   }
 }
 
+extension ImageWorkerError {
+  /// The reason, or else the name of the status code, as in `DATA_LOSS`.
+  fileprivate var statusName: String {
+    if !reason.isEmpty { return reason }
+    return code == .internalError ? "INTERNAL" : SettingRow.words("\(code)").joined(separator: "_").uppercased()
+  }
+}
+
 /// A response without a result that can be used.
 enum RemoteError: Error, CustomStringConvertible {
   case missing
@@ -139,7 +147,7 @@ extension ResultLine {
     }
     let isNoImage = ["UNKNOWN_FORMAT", "EMPTY_IMAGE"].contains(error.reason)
     self.init(image, isNoImage && image.mayBeNoImage ? .ignored : .failed, output: nil)
-    reason = error.reason.isEmpty ? "\(error.code)".uppercased() : error.reason
+    reason = error.limitName == ImageWorkerError.maxResultBytes ? "LIMIT_EXCEEDED" : error.statusName
     let hint = error.limitName == ImageWorkerError.maxResultBytes ? "; raise --max-result-mib if that is expected" : ""
     self.error = Failure(code: reason ?? "", message: error.message + hint)
   }

@@ -44,6 +44,9 @@ enum FileSystem {
   /// Whether something is there, except a link that leads nowhere.
   static func isThere(_ path: FilePath) -> Bool { path.withPlatformString { access($0, F_OK) } == 0 }
 
+  /// Whether a path leads to a regular file.
+  static func isFile(_ path: FilePath) -> Bool { kind(of: path) == .file }
+
   /// The kind of file that a path leads to, links followed.
   enum Kind: Sendable {
     case file, directory

@@ -45,7 +45,7 @@ struct LocalImage: Sendable {
     }
     let missing = places.indices.filter { index in
       guard case .success(let place) = places[index] else { return false }
-      return !(skipsExisting && FileSystem.isThere(place))
+      return !(skipsExisting && FileSystem.isFile(place))
     }
     var written = places.enumerated().map { index, place in
       Written(
@@ -72,7 +72,7 @@ struct LocalImage: Sendable {
     case .directory(let directory):
       let paths = plan.fileExtensions.map { directory.appending(text: "\(name)\(suffix).\($0)") }
       // Without the format, any file that the result could be counts as this one.
-      path = skipsExisting ? paths.first(where: FileSystem.isThere) ?? paths[0] : paths[0]
+      path = skipsExisting ? paths.first(where: FileSystem.isFile) ?? paths[0] : paths[0]
     case .file(let file, _): path = file
     case .standardOutput: return FilePath(StandardInput.name)
     }

@@ -54,7 +54,8 @@ struct InputOptions: ParsableArguments {
   /// The path below `--root`, without extension; `nil` for a folder and without that option.
   private func mirrored(_ path: FilePath) throws -> FilePath? {
     guard let root, FileSystem.kind(of: path) != .directory else { return nil }
-    var place = FileSystem.canonical(path)
+    // A link is the image, wherever it leads.
+    var place = FileSystem.canonicalPlace(path)
     guard place.removePrefix(FileSystem.canonical(FilePath(text: root))) else {
       throw ValidationError("\(path) is not below --root \(root).")
     }

@@ -34,10 +34,8 @@ struct SecuritySettings {
       try source.integer(
         "tlsHandshakeSeconds", in: 1...3600, default: 10, unit: "seconds",
         "Close connections that have not completed the TLS handshake after this time."))
-    identities = source.text(
-      "identities", default: nil, "file", completion: .file(),
-      "Serve only callers with a bearer token or client certificate in this YAML file."
-    ).map { FilePath($0) }
+    identities = try source.securityFile(
+      "identities", "Serve only callers with a bearer token or client certificate in this YAML file.")
     reloadInterval = .seconds(
       try source.integer(
         "reloadSeconds", in: 1...86_400, default: 5, unit: "seconds",
@@ -50,17 +48,13 @@ struct SecuritySettings {
   }
 
   private static func tls(_ source: inout SettingSource) throws(SettingsError) -> TLSFiles? {
-    let certificate = source.text(
-      "tlsCertificate", default: nil, "file", completion: .file(),
-      "Serve over TLS 1.3 with the certificate and its intermediate certificates in this PEM file.")
-    let key = source.text(
-      "tlsKey", default: nil, "file", completion: .file(), "Read the key of --tls-certificate from this PEM file.")
-    let clientCA = source.text(
-      "tlsClientCa", default: nil, "file", completion: .file(),
-      "Require client certificates that an authority in this PEM file has issued (mutual TLS).")
+    let certificate = try source.securityFile(
+      "tlsCertificate", "Serve over TLS 1.3 with the certificate and its intermediate certificates in this PEM file.")
+    let key = try source.securityFile("tlsKey", "Read the key of --tls-certificate from this PEM file.")
+    let clientCA = try source.securityFile(
+      "tlsClientCa", "Require client certificates that an authority in this PEM file has issued (mutual TLS).")
     if let certificate, let key {
-      return TLSFiles(
-        certificate: FilePath(certificate), key: FilePath(key), clientCA: clientCA.map { FilePath($0) })
+      return TLSFiles(certificate: certificate, key: key, clientCA: clientCA)
     }
     if certificate != nil { throw source.error("tlsCertificate", "it needs --tls-key") }
     if key != nil { throw source.error("tlsKey", "it needs --tls-certificate") }

@@ -23,7 +23,7 @@ struct SettingRow: Sendable {
   static let variablePrefix = "IMAGE_WORKER_"
 
   /// The words of a name in camel case, in lower case.
-  private static func words(_ key: String) -> [String] {
+  static func words(_ key: String) -> [String] {
     key.reduce(into: [""]) { words, letter in
       if letter.isUppercase { words.append("") }
       words[words.count - 1] += letter.lowercased()

@@ -77,6 +77,15 @@ struct SettingSource {
     return text?.isEmpty ?? true ? nil : text
   }
 
+  /// The path of a file without which more callers would be served, so that an empty text, such as of a variable that was
+  /// not set, is an error.
+  mutating func securityFile(_ key: String, _ help: String) throws(SettingsError) -> FilePath? {
+    note(key, accepted: "file", default: "none", help, completion: .file())
+    guard let given = given[key] else { return nil }
+    if given.text.isEmpty { throw SettingsError(description: "\(given.name) is empty; name a file, or remove it") }
+    return FilePath(given.text)
+  }
+
   func isGiven(_ key: String) -> Bool { given[key] != nil }
 
   /// The error of a text that is read but cannot be used.

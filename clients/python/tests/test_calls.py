@@ -153,6 +153,10 @@ def test_a_rendition_has_a_preset_or_none() -> None:
         with pytest.raises(ImageWorkerError):  # this worker has no renditions
             client.renditions(b"image", {"a": {"preset": "upload"}, "b": {"preset": None, "max_width": 7}, "c": {}})
         request = worker.requests[0]
+        with pytest.raises(TypeError, match=r"renditions\['a'\].max_widht is not a field"):
+            client.renditions(b"image", {"a": {"max_widht": 7}})
+        with pytest.raises(TypeError, match="the name of a rendition is a str, not int"):
+            client.renditions(b"image", {1: {}})  # type: ignore[dict-item]
         assert [each.preset for each in request.renditions] == ["upload", "", ""] and request.renditions[1].configuration.max_width == 7
 
 
@@ -307,7 +311,7 @@ def test_tokens_go_over_tls_only(tmp_path: Path) -> None:
          "-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost", "-keyout", key, "-out", certificate],
         check=True, capture_output=True)
     credentials = grpc.ssl_server_credentials([(key.read_bytes(), certificate.read_bytes())])
-    tokens = iter(["first", "second"])
+    tokens = iter(["first", "second\n"])
     with FakeWorker(credentials=credentials) as worker:
         with Client(worker.address, tls=TLS(root_certificates=certificate), token=lambda: next(tokens)) as client:
             client.process(b"image")
@@ -317,6 +321,9 @@ def test_tokens_go_over_tls_only(tmp_path: Path) -> None:
             client.process(b"image")
     with pytest.raises(ValueError, match="token needs tls"):
         Client("images.example.com:50051", token="secret")
+    for token in "", "\n", "sécret", "a\nb":
+        with pytest.raises(ValueError, match="the token must consist of printable ASCII characters"):
+            Client("127.0.0.1:50051", token=token)
 
 
 def test_asyncio() -> None:

@@ -112,6 +112,17 @@ def test_names_of_enumerations_may_have_capitals_and_none_is_the_default(options
     assert (sent.tensor.channels == wire.TENSOR_CHANNELS_GRAY) == (1 in shape) and sent.tensor.element_type == wire.TENSOR_ELEMENT_TYPE_F32
 
 
+@pytest.mark.parametrize("options, images, message", [
+    ({"tensor": {"element_type": "f32"}}, [b"1"], "dtype is 'uint8', but tensor.element_type that of 'float32'; set dtype alone"),
+    ({}, "photo.jpg", "images is an iterable of images, not str; write \\[image\\] for a single one"),
+    ({}, b"1", "images is an iterable of images, not bytes")])
+def test_arrays_that_would_be_zero_are_errors(options: Any, images: Any, message: str) -> None:
+    with TensorWorker() as worker, Client(worker.address) as client:
+        with pytest.raises((TypeError, ValueError), match=message):
+            list(client.tensors(images, width=4, height=2, dtype="uint8", **options))
+        assert not worker.requests
+
+
 @pytest.mark.parametrize("shares", [False, pytest.param(True, marks=pytest.mark.skipif(
     sys.platform != "linux", reason="the worker writes shared memory on Linux alone"))])
 def test_images_of_overlays_come_with_the_request(shares: bool) -> None:

@@ -28,11 +28,18 @@ def renditions(named: Mapping[str, Mapping[str, object]]) -> list[wire.Rendition
     """Creates renditions from their names, each with its preset and fields."""
     if not named:
         raise ValueError("renditions is empty")
-    return [
-        wire.Rendition(
-            rendition_id=name, preset=str(fields.get("preset") or ""),
-            configuration=configuration({key: value for key, value in fields.items() if key != "preset"}))
-        for name, fields in named.items()]
+    return [_rendition(name, fields) for name, fields in named.items()]
+
+
+def _rendition(name: str, fields: Mapping[str, object]) -> wire.Rendition:
+    if not isinstance(name, str):
+        raise TypeError(f"the name of a rendition is a str, not {type(name).__name__}")
+    message = wire.Rendition(rendition_id=name, preset=str(fields.get("preset") or ""))
+    own = wire.ProcessingConfiguration()
+    _fill(own, {key: value for key, value in fields.items() if key != "preset"}, f"renditions[{name!r}].")
+    if own.ListFields():
+        message.configuration.CopyFrom(own)
+    return message
 
 
 #: An image that overlays name: its bytes, or the path of its file.

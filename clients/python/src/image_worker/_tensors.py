@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 import math
+import os
 from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Iterable, Mapping
 from contextlib import aclosing
 from dataclasses import dataclass, replace
@@ -293,7 +294,9 @@ class Stack:
     async def numbered(
         self, values: Iterable[Source | Item[Any]] | AsyncIterable[Source | Item[Any]],
     ) -> AsyncIterator[Item[int]]:
-        """Numbers images as there is room for them."""
+        """Numbers images as there is room for them. Raises `TypeError` for one image in place of many."""
+        if isinstance(values, (str, bytes, bytearray, memoryview, os.PathLike)):
+            raise TypeError(f"images is an iterable of images, not {type(values).__name__}; write [image] for a single one")
         async with aclosing(iterate(values)) as source:
             for number in itertools.count():
                 try:
@@ -359,11 +362,17 @@ class Stack:
 
 
 def shape_of(options: TensorOptions | TensorsOptions, fields: Mapping[str, Any]) -> tuple[int, ...]:
-    """Returns the shape of the arrays of `fields`, which `tensor_fields` made of `options`."""
+    """Returns the shape of the arrays of `fields`, which `tensor_fields` made of `options`.
+
+    Raises `ValueError` for elements of another type than those of the arrays.
+    """
     width, height = options.get("width"), options.get("height")
     if width is None or height is None:
         raise TypeError("tensors of one shape need width and height")
     # Names and numbers of enumerations are read as for a request.
     tensor = (configuration({"tensor": fields["tensor"]}) or wire.ProcessingConfiguration()).tensor
+    elements, dtype = _TYPES.get(tensor.element_type), options.get("dtype", "float32")
+    if elements != dtype:
+        raise ValueError(f"dtype is {dtype!r}, but tensor.element_type that of {elements!r}; set dtype alone")
     count = 1 if tensor.channels == wire.TENSOR_CHANNELS_GRAY else 3
     return (count, height, width) if tensor.layout == wire.TENSOR_LAYOUT_CHW else (height, width, count)

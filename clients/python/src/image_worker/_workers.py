@@ -88,7 +88,7 @@ class Workers:
         self.affinity = affinity
         self.max_result_bytes = max_result_bytes
         self._turns = itertools.count(1)
-        self._token = token
+        self._token = _checked(token) if isinstance(token, str) else token
         self._is_closed = False
 
     def check_open(self) -> None:
@@ -101,7 +101,7 @@ class Workers:
         """Returns the metadata of a call, for an image with this key."""
         metadata = [] if key is None else [("x-image-key", key)]
         if self._token is not None:
-            metadata.append(("authorization", f"Bearer {self._token if isinstance(self._token, str) else self._token()}"))
+            metadata.append(("authorization", f"Bearer {self._token if isinstance(self._token, str) else _checked(self._token())}"))
         return metadata
 
     async def close(self) -> None:
@@ -146,6 +146,14 @@ class Workers:
 def image_key(head: bytes) -> str:
     """Returns the key of the images that begin with these bytes."""
     return hashlib.sha256(head).hexdigest()[:32]
+
+
+def _checked(token: str) -> str:
+    """Returns a token without the line end of its file. Raises `ValueError` for one that gRPC cannot send."""
+    token = token.strip()
+    if not token or not token.isascii() or not token.isprintable():
+        raise ValueError("the token must consist of printable ASCII characters")
+    return token
 
 
 def _hash(text: str) -> int:
