@@ -73,6 +73,29 @@ static void set_bounds(text_layout *text, const ctext_style *style) {
   text->bottom = fmax(text->bottom, text->top + 1);
 }
 
+/// Makes a layout whose lines begin at both sides as narrow as its widest line.
+static void narrow(PangoLayout *layout) {
+  const int count = pango_layout_get_line_count(layout);
+  int widest = 0;
+  bool begins_left = false;
+  bool begins_right = false;
+  for (int i = 0; i < count; i++) {
+    PangoLayoutLine *line = pango_layout_get_line_readonly(layout, i);
+    PangoRectangle logical;
+    pango_layout_line_get_extents(line, NULL, &logical);
+    widest = logical.width > widest ? logical.width : widest;
+    *(line->resolved_dir == PANGO_DIRECTION_RTL ? &begins_right : &begins_left) = true;
+  }
+  if (!begins_left || !begins_right) {
+    return;
+  }
+  const int whole = pango_layout_get_width(layout);
+  pango_layout_set_width(layout, widest);
+  if (pango_layout_get_line_count(layout) != count) {
+    pango_layout_set_width(layout, whole); // the widest line would be broken
+  }
+}
+
 static ctext_status lay_out(const ctext_fonts *fonts, const ctext_style *style, text_layout *text) {
   ctext_status status;
   PangoFontDescription *font = parsed_font(fonts, style->font, &status);
@@ -91,6 +114,7 @@ static ctext_status lay_out(const ctext_fonts *fonts, const ctext_style *style, 
   pango_layout_set_width(layout, width < G_MAXINT / 4 ? (int)width : G_MAXINT / 4);
   pango_layout_set_wrap(layout, PANGO_WRAP_WORD_CHAR);
   pango_layout_set_alignment(layout, alignment(style->alignment));
+  narrow(layout);
   *text = (text_layout){.layout = layout, .scale = style->size / LAYOUT_SIZE / PANGO_SCALE};
   set_bounds(text, style);
   pango_font_description_free(font);

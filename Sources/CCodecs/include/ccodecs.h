@@ -326,7 +326,7 @@ typedef struct ccodecs_header {
   bool buffers_bitmap;   ///< The decoder buffers the whole decoded image before the first row.
   bool can_buffer_input; ///< Only a part of the file is buffered, unless ccodecs_decoder_buffer_input is called.
   ccodecs_color_space color_space;
-  uint8_t chroma_across; ///< Luma columns per chroma column of the decoded planes; 0 if unknown.
+  uint8_t chroma_across; ///< Luma columns per chroma column of the decoded planes, or of JPEG in TIFF; 0 if unknown.
   uint8_t chroma_down;   ///< Luma rows per chroma row; 0 if unknown.
   bool has_profile;      ///< The colors are not sRGB: see ccodecs_decoder_profile.
   ccodecs_gamut gamut;

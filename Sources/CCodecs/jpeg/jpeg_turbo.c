@@ -391,6 +391,7 @@ static ccodecs_status start(ccodecs_decoder *base, const ccodecs_decode_options 
   d->info.scale_num = options->scale_eighths;
   d->info.scale_denom = 8;
   d->info.dct_method = JDCT_ISLOW;
+  d->info.do_block_smoothing = FALSE; // the other decoder has none, and it would spread what a region hides
   d->info.raw_data_out = d->is_raw;
   const bool has_cmyk =
       base->header.color_space == CCODECS_COLOR_CMYK || base->header.color_space == CCODECS_COLOR_YCCK;

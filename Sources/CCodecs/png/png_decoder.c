@@ -99,8 +99,10 @@ static bool read_transparency(png_decoder *d) {
   if (samples == 0 || d->body_count != 2 * samples) {
     return false;
   }
+  // Of the bits, only those that samples have are used (section 11.3.2.1).
+  const uint32_t mask = (1u << e->bit_depth) - 1;
   for (uint32_t i = 0; i < samples; i++) {
-    e->key[i] = (uint16_t)(d->body[2 * i] << 8 | d->body[2 * i + 1]);
+    e->key[i] = (uint16_t)(ccodecs_be16(d->body + 2 * i) & mask);
   }
   e->has_key = true;
   return true;

@@ -124,6 +124,14 @@ static ccodecs_status choose_mode(tiff_decoder *d) {
   if (is_jpeg_ycc && TIFFSetField(d->tiff, TIFFTAG_JPEGCOLORMODE, JPEGCOLORMODE_RGB)) {
     d->photometric = PHOTOMETRIC_RGB;
   }
+  d->base.header.chroma_across = d->base.header.chroma_down = 0;
+  if (compression == COMPRESSION_JPEG || compression == COMPRESSION_OJPEG) {
+    uint16_t across = 1;
+    uint16_t down = 1;
+    TIFFGetFieldDefaulted(d->tiff, TIFFTAG_YCBCRSUBSAMPLING, &across, &down);
+    d->base.header.chroma_across = across > 4 ? 4 : (uint8_t)across;
+    d->base.header.chroma_down = down > 4 ? 4 : (uint8_t)down;
+  }
   d->mode = TIFFIsTiled(d->tiff) || d->is_separate ? MODE_BLOCKS : MODE_SCANLINES;
   switch (d->photometric) {
   case PHOTOMETRIC_MINISWHITE:

@@ -37,9 +37,13 @@ package struct HiddenArea: Sendable, Hashable {
     package let across: Int
     /// The height of a block.
     package let down: Int
+    /// The number of pixels around a block that its pixels have an influence on.
+    package let overhang: Int
 
     /// Creates a grid of blocks with sides of at least 1.
-    package init(across: Int, down: Int) { (self.across, self.down) = (across, down) }
+    package init(across: Int, down: Int, overhang: Int = 0) {
+      (self.across, self.down, self.overhang) = (across, down, overhang)
+    }
   }
 
   /// The columns of the area, or of the rectangle around its ellipse.
@@ -104,16 +108,16 @@ extension HiddenArea {
   func columns(ofRow row: Int, of plane: PlaneLayout) -> Range<Int> {
     guard rows(of: plane).contains(row) else { return 0..<0 }
     guard let ellipse else { return columns(of: plane) }
-    // The rows of the image that a sample shows, extended to whole blocks.
-    let down = Double(grid.down)
-    let top = (Double(row) / plane.verticalScale / down).rounded(.down) * down
-    let bottom = (Double(row + 1) / plane.verticalScale / down).rounded(.up) * down
+    // The rows of the image that a sample shows, or that have an influence on it, extended to whole blocks.
+    let (down, overhang) = (Double(grid.down), Double(grid.overhang))
+    let top = ((Double(row) / plane.verticalScale - overhang) / down).rounded(.down) * down
+    let bottom = ((Double(row + 1) / plane.verticalScale + overhang) / down).rounded(.up) * down
     let distance = max(0, top - ellipse.centerY, ellipse.centerY - bottom) / ellipse.radiusY
     guard distance < 1 else { return 0..<0 }
     let half = ellipse.radiusX * (1 - distance * distance).squareRoot()
     let across = Double(grid.across)
-    let first = ((ellipse.centerX - half) / across).rounded(.down) * across
-    let end = ((ellipse.centerX + half) / across).rounded(.up) * across
+    let first = ((ellipse.centerX - half) / across).rounded(.down) * across - overhang
+    let end = ((ellipse.centerX + half) / across).rounded(.up) * across + overhang
     return Self.samples(
       max(first, Double(columns.lowerBound)), min(end, Double(columns.upperBound)), plane.horizontalScale, plane.width)
   }

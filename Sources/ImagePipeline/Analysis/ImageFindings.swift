@@ -27,12 +27,18 @@ struct TrimSearch: Sendable, Hashable {
 
 /// The findings of a search in the pixels of an image.
 struct ImageFindings: Sendable {
-  /// The part of the displayed image that each search has found; `nil` for an image that is all border.
-  var trims: [TrimSearch: PixelRect?] = [:]
-  /// Where the stored image attracts attention; `nil` if that was not searched.
-  var saliency: SaliencyMap?
-  /// The faces of the displayed image in its pixels, the largest first, by the orientation with which it is displayed.
-  var faces: [Orientation: [PixelRect]] = [:]
+  /// Those of the configurations that hide the same areas.
+  struct OfSearch: Sendable {
+    /// The part of the displayed image that each search has found; `nil` for an image that is all border.
+    var trims: [TrimSearch: PixelRect?] = [:]
+    /// Where the stored image attracts attention; `nil` if that was not searched.
+    var saliency: SaliencyMap?
+    /// The faces of the displayed image in its pixels, the largest first, by the orientation with which it is displayed.
+    var faces: [Orientation: [PixelRect]] = [:]
+  }
+
+  /// The findings by the areas that were hidden meanwhile.
+  var bySearch: [[HiddenArea]: OfSearch] = [:]
 }
 
 extension TrimSearch {
@@ -61,6 +67,16 @@ extension TrimSearch {
 extension ProcessingConfiguration {
   /// Whether the result is planned only after the pixels of the image were searched.
   var needsAnalysis: Bool { trim != nil || choosesBySaliency || hidesFaces }
+
+  /// Returns the areas of the stored image that a search does not see: those of all regions but faces, which it finds.
+  func searchHiddenAreas(of header: ImageHeader) -> [HiddenArea] {
+    let orientation = PlanDraft.orientation(self, of: header)
+    // An error of a region is found again when the result is planned.
+    return (regions ?? []).enumerated().compactMap { index, region in
+      region.shape == .faces
+        ? nil : try? region.hiddenArea(index: index, of: header, orientation, color: region.color)
+    }
+  }
 
   /// Returns this configuration without the fields for which the pixels of the image are searched, to plan without decoding.
   /// - Throws: `unservedField` without the detector that processing the image needs.

@@ -13,8 +13,8 @@ extension ProcessingConfiguration {
   /// With `extendAspectRatio` the maximum is that of the extended result: the largest with this ratio within the bounds.
   var bounds: Bounds {
     let (multiplier, divisor) = (zoom ?? 1, scaleFactor ?? 1)
-    // A product such as 100 * 0.29 is slightly below the whole number that it stands for.
-    let slack = zoom == nil ? 0 : 1e-9
+    // A result such as 100 * 0.29 or 121 / 1.1 is slightly below the whole number that it stands for.
+    let slack = 1e-9
     func bound(_ value: Int?) -> Int? { value.map { max(1, Int(Double($0) * multiplier / divisor + slack)) } }
     var bounds = Bounds(
       maxWidth: bound(maxWidth), maxHeight: bound(maxHeight), minWidth: bound(minWidth), minHeight: bound(minHeight))

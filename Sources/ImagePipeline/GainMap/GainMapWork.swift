@@ -250,16 +250,19 @@ extension ImageReader {
           configuration: file.gainMap.configuration, orientation: orientation, framing: framing, isGainMap: true,
           levels: file.gainMap.stored?.levels))
     }
-    var plan = try decodedPlan(header, drafts)
-    if files.count == 1, case .success(var only) = plan.renditions[0] {
+    let decoded = try decodedPlan(header, drafts)
+    let limit = files[0].gainMap.workingSetByteCount
+    if files.count == 1, case .success(var only) = decoded.renditions[0] {
       try choosePassthrough(&only, header, files[0].gainMap.configuration, nil)
-      plan = ImagePlan(only)
+      let plan = ImagePlan(only)
+      if plan.workingSetByteCount <= limit { return plan }
+      _ = rewriter.take()
     }
-    guard plan.workingSetByteCount <= files[0].gainMap.workingSetByteCount else {
+    guard decoded.workingSetByteCount <= limit else {
       throw PipelineError(
-        exceeding: "image_memory_limit", limit: files[0].gainMap.workingSetByteCount, value: plan.workingSetByteCount,
+        exceeding: "image_memory_limit", limit: limit, value: decoded.workingSetByteCount,
         unit: "bytes of memory for its gain map")
     }
-    return plan
+    return decoded
   }
 }

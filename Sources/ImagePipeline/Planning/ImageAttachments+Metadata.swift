@@ -35,7 +35,7 @@ extension ImageAttachments {
     case .strip:
       return texts.isEmpty ? EmbeddedMetadata() : EmbeddedMetadata(edit.edited(ImageMetadata()))
     case .keepCopyright:
-      if texts.isEmpty { return EmbeddedMetadata(exif: copyright) }
+      if texts.isEmpty, edit.maxValueByteCount == nil { return EmbeddedMetadata(exif: copyright) }
       edit.keepsEXIF = true
       return EmbeddedMetadata(edit.edited(ImageMetadata(exif: copyright)))
     case .keepAll: (edit.keepsEXIF, edit.keepsXMP, edit.keepsIPTC) = (true, true, true)

@@ -35,6 +35,7 @@ extension PlanDraft {
     let orientation = Self.orientation(configuration, of: header)
     let stored = PixelSize(width: header.width, height: header.height)
     var (framed, found, isAllBorder) = (configuration, PixelRect?.none, false)
+    let findings = findings?.bySearch[configuration.searchHiddenAreas(of: header)]
     if let findings, let search = try TrimSearch(configuration, of: header) {
       found = findings.trims[search].flatMap(\.self)
       isAllBorder = found == nil

@@ -45,7 +45,8 @@ extension Region {
           + "\(shown)", field: "regions[\(index)].area")
     }
     return HiddenArea(
-      columns: columns, rows: rows, ellipse: ellipse, grid: HiddenArea.Grid(across: margin.across, down: margin.down),
+      columns: columns, rows: rows, ellipse: ellipse,
+      grid: HiddenArea.Grid(across: margin.across, down: margin.down, overhang: margin.overhang),
       effect: effect)
   }
 
@@ -83,18 +84,28 @@ private struct Margin {
   /// The size of the blocks to whose edges an area is then extended.
   let across: Int
   let down: Int
+  /// The number of pixels behind these edges.
+  let overhang: Int
 
   init(_ header: ImageHeader) {
+    let sampling = header.chromaSampling.map { (across: $0.across, down: $0.down) }
     switch header.format {
     case .jpeg:
       // Blocks are coded by themselves. Those of subsampled chroma show more pixels; assume the largest if it is unknown.
-      let isGray = header.colorSpace == .gray
-      let sampling = header.chromaSampling.map { (across: $0.across, down: $0.down) } ?? (isGray ? (1, 1) : (4, 4))
-      (pixelCount, across, down) = (1, 8 * sampling.0, 8 * sampling.1)
-    case .webp, .avif, .heic, .jxl, .tiff, .jpeg2000:
+      let (isGray, isPlanar) = (header.colorSpace == .gray, header.colorSpace == .ycbcr)
+      let (width, height) = sampling ?? (isGray ? (1, 1) : (4, 4))
+      (pixelCount, across, down) = (1, 8 * width, 8 * height)
+      // A decoder that enlarges chroma itself mixes that of neighboring blocks, also at an eighth of the size.
+      overhang = isGray || isPlanar ? 0 : 8
+    case .tiff:
+      // Blocks of JPEG begin with each strip or tile, wherever that is.
+      let block = sampling.map { 8 * max($0.across, $0.down) } ?? 0
+      (pixelCount, across, down, overhang) = (block + 8, 1, 1, 0)
+    case .webp, .avif, .heic, .jxl, .jpeg2000:
       // Filters that smooth the edges of blocks reach so far.
-      (pixelCount, across, down) = (8, 1, 1)
-    case .png, .gif, .bmp, .tga, .psd, .pnm, .hdr, .ico, .qoi, .raw: (pixelCount, across, down) = (1, 1, 1)
+      (pixelCount, across, down, overhang) = (8, 1, 1, 0)
+    case .png, .gif, .bmp, .tga, .psd, .pnm, .hdr, .ico, .qoi, .raw:
+      (pixelCount, across, down, overhang) = (1, 1, 1, 0)
     }
   }
 
@@ -102,8 +113,8 @@ private struct Margin {
   func extended(_ start: Double, _ length: Double, grid: Int, in count: Int) -> Range<Int> {
     let first = Int(start.rounded(.down)) - pixelCount
     let end = Int((start + length).rounded(.up)) + pixelCount
-    let aligned = max(0, first) / grid * grid
-    return min(aligned, count)..<max(min(aligned, count), min((max(0, end) + grid - 1) / grid * grid, count))
+    let lower = min(max(0, max(0, first) / grid * grid - overhang), count)
+    return lower..<max(lower, min((max(0, end) + grid - 1) / grid * grid + overhang, count))
   }
 }
 

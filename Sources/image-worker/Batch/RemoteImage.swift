@@ -1,4 +1,5 @@
 internal import FoundationEssentials
+internal import GRPCCore
 internal import ImageCodecs
 internal import ImagePipeline
 internal import ImageWorkerClient

@@ -1,4 +1,5 @@
 internal import ArgumentParser
+internal import SystemPackage
 
 /// A setting whose value cannot be used, or a name that is no setting's.
 struct SettingsError: Error, CustomStringConvertible {
