@@ -68,6 +68,20 @@ def test_a_map_follows_its_image(client, photo, tmp_path, fields, size, steps):
         assert both.n_frames == 2 and both.mpinfo[0xB002][0]["Size"] == len(data) - len(gain_map)
 
 
+@pytest.mark.parametrize("fields", [{"rotation": 90}, {"rotation": 180}, {"flip_horizontal": True}])
+def test_a_map_that_has_no_room_to_be_rotated_without_loss_is_decoded(client, fields):
+    pixels = np.zeros((1200, 1600, 3), np.uint8)
+    pixels[:, :, 0] = np.arange(1600) // 8
+    colors = io.BytesIO()
+    Image.fromarray(pixels).save(colors, "JPEG", subsampling=0, quality=90)
+    image = gain_maps.ultra_hdr(gain_maps.jpeg(pixels, quality=90), colors.getvalue())
+    result, report = process(client, image, **fields)
+    assert report.passthrough and report.gain_map_bytes > 1000 and not report.warnings
+    frames = MpoImagePlugin.MpoImageFile(io.BytesIO(result))
+    frames.seek(1)
+    assert frames.size == ((1200, 1600) if fields == {"rotation": 90} else (1600, 1200))
+
+
 def test_the_image_is_that_without_a_map(client, photo):
     data, _ = process(client, photo, max_width=800)
     configuration = client.message("ProcessingConfiguration")(compression_quality=0.9, max_width=800)

@@ -56,6 +56,57 @@ def test_results_and_previews_show_nothing_of_a_filled_region(client, fields):
     assert chunks(parts(client, images()[0], **fields)) != chunks(parts(client, images()[1], **fields))
 
 
+@pytest.mark.parametrize("fields", [
+    {"trim": {}}, {"gravity": "GRAVITY_SMART", "max_width": 60, "max_height": 60, "resize_mode": "RESIZE_MODE_FILL"}])
+def test_what_is_searched_in_an_image_is_not_beneath_a_region(client, fields):
+    """The part that is chosen does not depend on it, and the region itself is part of the image."""
+    for background, box in [(255, (250, 70)), (200, (220, 20))]:
+        plain = np.full((100, 300, 3), background, np.uint8)
+        plain[40:60, 40:60] = 0
+        secret = plain.copy()
+        secret[box[1]:box[1] + 20, box[0]:box[0] + 20] = np.random.default_rng(1).integers(0, 256, (20, 20, 3))
+        area = {"x": box[0] - 10, "y": box[1] - 10, "width": 40, "height": 40}
+        color = {"red": background, "green": background, "blue": background}
+        found = []
+        for pixels in plain, secret:
+            file = io.BytesIO()
+            Image.fromarray(pixels).save(file, "PNG")
+            responses = parts(
+                client, file.getvalue(), preferred_format="OUTPUT_FORMAT_PNG", regions=[{"area": area, "color": color}], **fields)
+            crop = next(part.report.crop for part in responses if part.HasField("report"))
+            found.append((crop.x, crop.y, crop.width, crop.height, chunks(responses)))
+        assert found[0] == found[1]
+    if "trim" in fields:
+        region = {"area": {"x": 240, "y": 60, "width": 40, "height": 35}, "color": {"red": 9}}
+        file = io.BytesIO()
+        Image.fromarray(plain).save(file, "PNG")
+        responses = parts(client, file.getvalue(), regions=[region], **fields)
+        crop = next(part.report.crop for part in responses if part.HasField("report"))
+        assert (crop.x, crop.y, crop.x + crop.width, crop.y + crop.height) == (40, 40, 281, 96)
+
+
+@pytest.mark.parametrize("fmt, options", [
+    ("JPEG", {"quality": 95, "subsampling": 2}), ("JPEG", {"quality": 60, "subsampling": 1}), ("TIFF", {"compression": "jpeg", "quality": 75})])
+@pytest.mark.parametrize("shape", ["REGION_SHAPE_RECTANGLE", "REGION_SHAPE_ELLIPSE"])
+def test_decoders_that_enlarge_chroma_mix_nothing_of_a_region_with_what_is_around_it(client, fmt, options, shape):
+    area = {"x": 33, "y": 33, "width": 30, "height": 30}
+    for size in 96, 24:
+        results = []
+        for color in (0, 0, 0), (255, 255, 255), (255, 0, 0):
+            pixels = np.full((96, 96, 3), 128, np.uint8)
+            inside = pixels[33:63, 33:63]
+            y, x = np.mgrid[-14.5:15, -14.5:15]
+            inside[(x ** 2 + y ** 2 <= 225) | (shape == "REGION_SHAPE_RECTANGLE")] = color
+            file = io.BytesIO()
+            image = Image.fromarray(pixels)
+            (image.convert("CMYK") if fmt == "JPEG" else image).save(file, fmt, **options)
+            responses = parts(
+                client, file.getvalue(), preferred_format="OUTPUT_FORMAT_PNG", max_width=size, always_encode=True,
+                regions=[{"area": area, "shape": shape, "effect": "REGION_EFFECT_FILL"}])
+            results.append(chunks(responses))
+        assert results[0] == results[1] == results[2], size
+
+
 def test_commands_print_what_is_hidden(tmp_path, client, worker):
     image = tmp_path / "image.png"
     image.write_bytes(images()[0])

@@ -307,6 +307,19 @@ struct DecoderTests {
     #expect(pixels.planes == [[10, 20, 30, 40]] && pixels.warnings == [.damaged])
   }
 
+  @Test(
+    "use the bits of a PNG's transparent color that its samples have",
+    arguments: [
+      (1, 0, [0x00, 0xFF], [0, 0x40], [255, 0]), (4, 0, [0x0F, 0xF3], [0, 0x3F], [0, 255]),
+      (8, 0, [0x12, 0x80], [0, 0x80, 0x12], [0, 255]),
+      (8, 2, [0xFF, 1, 0xFF, 2, 0xFF, 3], [0, 1, 2, 3, 9, 9, 9], [0, 255]),
+    ] as [(UInt8, UInt8, [UInt8], [UInt8], [UInt8])])
+  func transparentColor(bitDepth: UInt8, colorType: UInt8, key: [UInt8], row: [UInt8], alpha: [UInt8]) throws {
+    let opaque = Container.png(width: 2, height: 1, bitDepth: bitDepth, colorType: colorType, rows: row)
+    let plane = try Pixels.decode(Container.png(opaque, adding: [("tRNS", key)])).planes[0]
+    #expect([plane[3], plane[7]] == alpha, "\(plane)")
+  }
+
   @Test("refuse a PNG whose checksum is wrong")
   func wrongChecksum() {
     let error = #expect(throws: CodecError.self) { _ = try Pixels.decode(Fixture.bytes("pngsuite-xcsn0g01.png")) }

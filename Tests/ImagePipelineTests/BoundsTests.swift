@@ -34,6 +34,9 @@ struct BoundsTests {
     // 100 * 0.29 is 28.999999999999996.
     let configuration = ProcessingConfiguration(maxWidth: 100, zoom: 0.29)
     #expect(try Self.size(1000, 1000, configuration) == "29x29 in 29x29")
+    // 121 / 1.1 is 109.99999999999999.
+    let divided = ProcessingConfiguration(maxWidth: 121, scaleFactor: 1.1)
+    #expect(try Self.size(1000, 1000, divided) == "110x110 in 110x110")
   }
 
   @Test("zoom applies to fill, stretch, padding and minima")

@@ -106,6 +106,19 @@ struct MetadataTests {
     }
   }
 
+  @Test("of an image with regions, no long text is kept")
+  func longTexts() throws {
+    let exif = Self.exif(isBig: true, artist: "Anna Beispiel", copyright: String(repeating: "long ", count: 600))
+    var kept = ProcessingConfiguration(maxWidth: 60, preferredFormat: .jpeg, metadata: .keepCopyright)
+    for (name, bytes) in try Self.images(exif) {
+      kept.regions = nil
+      #expect(try Self.holds(process(bytes, kept).bytes, "long long"), "\(name)")
+      kept.regions = [Region(area: Crop(x: 2, y: 2, width: 9, height: 9))]
+      let hiding = try process(bytes, kept).bytes
+      #expect(Self.holds(hiding, "Anna Beispiel\0") && !Self.holds(hiding, "long long"), "\(name)")
+    }
+  }
+
   @Test("an image that names neither gets no EXIF", arguments: formats)
   func nothingToKeep(format: OutputFormat) throws {
     let kept = ProcessingConfiguration(maxWidth: 60, preferredFormat: format, metadata: .keepCopyright)

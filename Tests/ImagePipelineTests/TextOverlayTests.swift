@@ -119,6 +119,14 @@ struct TextOverlayTests {
     #expect(narrow < wide, "\(columns)")
   }
 
+  @Test("of both directions are as wide as their longest line")
+  func mixedDirections() throws {
+    let text = TextOverlay("hello world\nשלום", font: "DejaVu Sans", size: 20)
+    let both = try #require(try Self.ink(Self.draw(text)))
+    let one = try #require(try Self.ink(Self.draw(TextOverlay("hello world", font: "DejaVu Sans", size: 20))))
+    #expect(abs(both[2] - both[0] - (one[2] - one[0])) <= 2 && both[3] > one[3])
+  }
+
   @Test("have an outline, and a box behind it")
   func outline() throws {
     let plain = try #require(Self.ink(try Self.draw(TextOverlay("Hi", size: 50)) { $0.x = 50 }))
