@@ -19,7 +19,8 @@ package final class ProgressDeadline: Sendable {
   }
 
   private struct State {
-    var waits: [String: Wait] = [:]
+    /// By the bytes of ids, of which two are equal as texts if they differ in normalization only.
+    var waits: [[UInt8]: Wait] = [:]
     /// The time that the clock had run when it was last paused.
     var elapsed = Duration.zero
     var runningSince: ContinuousClock.Instant?
@@ -62,13 +63,13 @@ package final class ProgressDeadline: Sendable {
   /// Starts to observe the waits of `id`, until `forget`.
   package func observe(_ id: String) {
     guard limit != nil else { return }
-    state.withLock { $0.waits[id] = Wait() }
+    state.withLock { $0.waits[Array(id.utf8)] = Wait() }
   }
 
   /// Ends the observation of `id`.
   package func forget(_ id: String) {
     guard limit != nil else { return }
-    state.withLock { _ = $0.waits.removeValue(forKey: id) }
+    state.withLock { _ = $0.waits.removeValue(forKey: Array(id.utf8)) }
   }
 
   /// Begins a wait.
@@ -76,7 +77,7 @@ package final class ProgressDeadline: Sendable {
     guard limit != nil else { return }
     state.withLock { state in
       let now = state.now
-      state.waits[id]?.since = now
+      state.waits[Array(id.utf8)]?.since = now
     }
   }
 
@@ -87,11 +88,11 @@ package final class ProgressDeadline: Sendable {
     guard limit != nil else { return }
     state.withLock { state in
       let now = state.now
-      guard var wait = state.waits[id] else { return }
+      guard var wait = state.waits[Array(id.utf8)] else { return }
       if minBytesPerSecond > 0, let since = wait.since { wait.lag += now - since }
       wait.since = nil
       if tookSupply { wait.suppliedCount -= 1 }
-      state.waits[id] = wait
+      state.waits[Array(id.utf8)] = wait
     }
   }
 
@@ -101,21 +102,21 @@ package final class ProgressDeadline: Sendable {
     let seconds = minBytesPerSecond > 0 ? Double(byteCount) / Double(minBytesPerSecond) : 0
     state.withLock { state in
       let now = state.now
-      guard var wait = state.waits[id] else { return }
+      guard var wait = state.waits[Array(id.utf8)] else { return }
       if let since = wait.since, minBytesPerSecond > 0 {
         wait.lag += now - since
         wait.since = now
       }
       wait.lag = max(.zero, wait.lag - .seconds(seconds))
       wait.suppliedCount += 1
-      state.waits[id] = wait
+      state.waits[Array(id.utf8)] = wait
     }
   }
 
   // MARK: Expiry
 
   /// Whether `takeExpired` has returned `id`.
-  package func hasExpired(_ id: String) -> Bool { state.withLock { $0.waits[id]?.hasExpired ?? false } }
+  package func hasExpired(_ id: String) -> Bool { state.withLock { $0.waits[Array(id.utf8)]?.hasExpired ?? false } }
 
   /// Returns the ids whose wait, or whose waits together, have exceeded the limit, each once.
   package func takeExpired() -> [String] {
@@ -127,7 +128,7 @@ package final class ProgressDeadline: Sendable {
         return wait.lag + (now - since) >= limit
       }
       for id in expired.keys { state.waits[id]?.hasExpired = true }
-      return Array(expired.keys)
+      return expired.keys.map { String(decoding: $0, as: UTF8.self) }
     }
   }
 

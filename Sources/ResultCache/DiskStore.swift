@@ -77,6 +77,11 @@ final class DiskStore: Sendable {
         continue
       }
       try? file.close()
+      // Sizes are added.
+      guard status.byteCount <= limit else {
+        directory.remove(name)
+        continue
+      }
       found.append((key, status))
     }
     found.sort {
@@ -119,6 +124,8 @@ final class DiskStore: Sendable {
           throw error
         }
       }
+    } catch let error as Errno where error.isOfProcess {
+      return nil  // the file may be as it should
     } catch {
       logger.warning(
         "removed an unreadable file from the disk cache",
@@ -149,6 +156,8 @@ final class DiskStore: Sendable {
           _ = state.files.insert(byteCount, for: key)
           state.byteCount += byteCount
         }
+      } catch let error as Errno where error.isOfProcess {
+        directory.remove(part)
       } catch {
         directory.remove(part)
         turnOff(error)
@@ -226,6 +235,13 @@ extension DiskEntry.Header {
     }
     guard isIntact else { throw DiskProblem.corrupt }
     return CachedResult(metadata: metadata, chunks: chunks)
+  }
+}
+
+extension Errno {
+  /// Whether the process or the system lacks something for now, which says nothing about a file.
+  fileprivate var isOfProcess: Bool {
+    [.tooManyOpenFiles, .tooManyOpenFilesInSystem, .noMemory, .interrupted].contains(self)
   }
 }
 

@@ -74,7 +74,9 @@ package struct Playground: Service {
     var quiet = logger
     quiet.logLevel = max(logger.logLevel, .warning)
     let responder = responder
-    let server = try HTTPServerBuilder.http1(configuration: .init(idleTimeout: .seconds(Self.idleSeconds))).buildServer(
+    let connections = HTTP1Channel.Configuration(
+      additionalChannelHandlers: [StalledConnection { responder.isStopping }], idleTimeout: .seconds(Self.idleSeconds))
+    let server = try HTTPServerBuilder.http1(configuration: connections).buildServer(
       configuration: ServerConfiguration(
         address: .hostname(address.host, port: port),
         availableConnectionsDelegate: MaximumAvailableConnections(Self.maxConnections, logger: quiet)),
@@ -100,7 +102,7 @@ package struct Playground: Service {
         group.cancelAll()
       }
     } onGracefulShutdown: {
-      responder.cancelResults()
+      responder.stop()
     }
   }
 }

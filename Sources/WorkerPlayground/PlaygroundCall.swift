@@ -72,6 +72,9 @@ final class ViewTable: Sendable {
     for call in calls { call.cancel() }
   }
 
+  /// Whether `close` was called.
+  var isClosed: Bool { state.withLock { $0.isClosed } }
+
   /// The number of calls in progress.
   var count: Int { state.withLock { $0.calls.count } }
 }

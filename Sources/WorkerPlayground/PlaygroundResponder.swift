@@ -38,10 +38,13 @@ struct PlaygroundResponder: Sendable {
   private let pages = ViewTable()
 
   /// Cancels the results that pages wait for, and those that they still request.
-  func cancelResults() {
+  func stop() {
     views.close()
     pages.close()
   }
+
+  /// Whether `stop` was called.
+  var isStopping: Bool { views.isClosed }
 
   private var service: ImageWorkerService { ImageWorkerService(environment: environment) }
 

@@ -40,11 +40,13 @@ final class ProcessEnd: Sendable {
     }
   }
 
-  /// Ends the process at the second SIGTERM or SIGINT; the first begins the drain, which is somebody else's to do.
-  func watchSignals() async {
+  /// Calls `drain` at the first SIGTERM or SIGINT, also one that comes before the services run, and ends the process at
+  /// the second.
+  func watchSignals(_ drain: () async -> Void) async {
     var count = 0
     for await signal in await UnixSignalsSequence(trapping: .sigterm, .sigint) {
       count += 1
+      if count == 1 { await drain() }
       guard count > 1 else { continue }
       logger.warning("exiting because of a second signal", metadata: ["signal": "\(signal)"])
       Self.exit(signal == .sigint ? 130 : 143)

@@ -80,8 +80,8 @@ struct Serve: AsyncParsableCommand {
     let group = ServiceGroup(
       configuration: ServiceGroupConfiguration(
         services: services + [.init(service: worker, successTerminationBehavior: .gracefullyShutdownGroup)],
-        gracefulShutdownSignals: [.sigterm, .sigint], logger: logger.ofServiceGroup))
-    let signals = Task { await end.watchSignals() }
+        logger: logger.ofServiceGroup))
+    let signals = Task { await end.watchSignals { await group.triggerGracefulShutdown() } }
     defer { signals.cancel() }
     do { try await group.run() } catch let error as RuntimeError {
       // The transport wraps the error of the listener in one of its own.

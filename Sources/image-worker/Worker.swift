@@ -93,6 +93,8 @@ struct Worker: Service {
     return meter
   }
 
+  private typealias Transport = HTTP2ServerTransport.Custom<WorkerListener>
+
   private struct Child {
     let name: String
     /// Whether the worker ends when the task does; otherwise the task is cancelled when the worker ends.
@@ -122,17 +124,17 @@ struct Worker: Service {
   }
 
   private func children(_ notifier: SupervisorNotifier?) -> [Child] {
-    let transport = HTTP2ServerTransport.Custom(listenerFactory: listener, config: configuration)
+    let transport = Transport(listenerFactory: listener, config: configuration)
     let server = GRPCServer(transport: transport, services: services, interceptors: interceptors)
     var children = [
       Child(name: "serve", endsWorker: true, executor: EventLoopExecutor.shared) {
         try await withGracefulShutdownHandler(operation: server.serve) {
           notifier?.reportStopping()
-          drain(server)
+          drain(server, transport)
         }
       },
       Child(name: "announce") {
-        guard let address = await transport.listeningAddress else { return }
+        guard let address = await transport.listeningAddress, !Task.isShuttingDownGracefully else { return }
         announce(address)
         notifier?.reportReady()
       },
@@ -181,13 +183,15 @@ struct Worker: Service {
   /// Tells callers to go elsewhere first.
   ///
   /// Calls that they have sent before they learn of it are still served.
-  private func drain(_ server: GRPCServer<HTTP2ServerTransport.Custom<WorkerListener>>) {
+  private func drain(_ server: GRPCServer<Transport>, _ transport: Transport) {
     logger.notice("draining", metadata: ["calls": "\(environment.drain.workCount)"])
     end.limit(to: settings.drainTimeout + Self.cancellationLimit)
     health.set(.notServing)
-    server.beginGracefulShutdown()
-    // Later, so that items of batches are taken that were sent before their client could know.
     Task {
+      // A listener that is set up later would not be shut down.
+      _ = await transport.listeningAddress
+      server.beginGracefulShutdown()
+      // Later, so that items of batches are taken that were sent before their client could know.
       try? await Task.sleep(for: .milliseconds(200))
       environment.drain.begin()
     }
@@ -267,6 +271,7 @@ struct Worker: Service {
     limits.messages = environment.memory
     limits.calls = CallAdmission(ImageWorkerService(environment: environment))
     limits.connections = connections
+    limits.isEnding = { [drain = environment.drain] in drain.isOver }
     return limits
   }
 

@@ -63,6 +63,8 @@ package struct ConnectionLimits: Sendable {
   package var backlog: Int32 = 4096
   /// Full names of the services whose calls a drain ends, because they run for as long as the client wants.
   package var endedByDrain = OperationalServices.names
+  /// Whether the worker ends, whatever calls are open.
+  package var isEnding: @Sendable () -> Bool = { false }
   /// Logger for closed connections.
   package var logger: Logger
   /// The report of calls that no interceptor sees.

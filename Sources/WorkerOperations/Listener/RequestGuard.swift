@@ -200,9 +200,11 @@ extension RequestGuard {
     }
   }
 
-  /// Ends the call if its client sends its messages or reads its results too slowly.
+  /// Ends the call if its client sends its messages or reads its results too slowly, or if the worker ends.
   func check(elapsed: Duration) {
     guard case .running = phase else { return }
+    // Nobody else answers a call whose message never arrived.
+    if connection.limits.isEnding() { return refuse(.draining) }
     messages.check(elapsed: elapsed)
     guard progress.check(elapsed: elapsed, limits: connection.limits.time) else { return }
     cancel()

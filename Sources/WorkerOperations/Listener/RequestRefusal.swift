@@ -25,6 +25,11 @@ struct RequestRefusal: Error, Equatable {
       code: .resourceExhausted, message: "\(message); try again later", reason: "OVERLOADED", retryDelay: .seconds(1))
   }
 
+  /// The refusal of a call that is open when the worker ends.
+  static let draining = Self(
+    code: .unavailable, message: "the worker is shutting down; retry on another one", reason: "DRAINING",
+    retryDelay: .seconds(1))
+
   /// Returns the refusal of a message that can never be read.
   ///
   /// - `measure`: how the message's size compares with `limit.value`, as in "at least ".

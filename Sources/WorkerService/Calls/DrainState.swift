@@ -22,6 +22,9 @@ package final class DrainState: Sendable {
   /// Whether the drain has begun.
   package var isDraining: Bool { start.isCancelled }
 
+  /// Whether its timeout is over, so that calls in progress were cancelled.
+  package var isOver: Bool { state.withLock { $0.isOver } }
+
   /// The number of calls in progress.
   package var workCount: Int { state.withLock { $0.work.count } }
 

@@ -63,10 +63,13 @@ package struct ImageWorkerService: Imageworker_V1_ImageWorkerService.SimpleServi
       let auxiliary = try environment.auxiliaryImages(request.auxiliaryImages, beside: request.image)
         .used(by: configuration)
       let (planned, caller) = (configuration, environment.imageCaller(peer: context.remotePeer))
+      let findsFacts = planned.facts ?? false
+      let charged = try environment.currentCaller?.beginImage()
+      // Facts are found by a job, which counts what it reads.
+      charged?.use(byteCount: (findsFacts ? 0 : request.image.count) + auxiliary.receivedByteCount)
       let plan = try await inspect(request.image, planned, auxiliary, caller, cancellation)
       let facts =
-        planned.facts ?? false
-        ? try await environment.facts(of: request.image, planned, caller, cancellation) : nil
+        findsFacts ? try await environment.facts(of: request.image, planned, caller, charged, cancellation) : nil
       return try Imageworker_V1_InspectImageResponse(plan, facts: facts)
     }
   }
@@ -76,8 +79,6 @@ package struct ImageWorkerService: Imageworker_V1_ImageWorkerService.SimpleServi
     _ bytes: Data, _ configuration: ProcessingConfiguration, _ auxiliary: AuxiliaryImages, _ caller: ImageCaller,
     _ cancellation: Cancellation
   ) async throws -> PlannedImage {
-    let image = try environment.currentCaller?.beginImage()
-    image?.use(byteCount: bytes.count + auxiliary.receivedByteCount)
     defer { environment.threadQueue.offerExpress() }
     return try await withTaskExecutorPreference(environment.expressExecutor) {
       try await environment.inspect(bytes, configuration, auxiliary, caller, cancellation)

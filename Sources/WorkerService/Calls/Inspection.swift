@@ -47,11 +47,13 @@ extension WorkerEnvironment {
   ///   - bytes: The whole file.
   ///   - configuration: The configuration whose crop, rotation and flips apply.
   ///   - caller: The client that the image belongs to.
+  ///   - charged: The image of the caller's account; `nil` if callers are not identified.
   ///   - cancellation: Ends the work.
   /// - Returns: The facts.
   /// - Throws: The errors of processing the image.
   func facts(
-    of bytes: Data, _ configuration: ProcessingConfiguration, _ caller: ImageCaller, _ cancellation: Cancellation
+    of bytes: Data, _ configuration: ProcessingConfiguration, _ caller: ImageCaller, _ charged: CallerImage?,
+    _ cancellation: Cancellation
   ) async throws -> ImageFacts? {
     let sink = FactsSink()
     var caller = caller
@@ -59,7 +61,7 @@ extension WorkerEnvironment {
     let job = ImageJob(
       [Rendition(index: nil, id: "", configuration: configuration.forFactsAlone)],
       from: WholeImage(bytes, isCharged: memory.receivesMessages), to: sink,
-      admission: memory, environment: self, cancellation: cancellation, caller: caller)
+      admission: memory, environment: self, cancellation: cancellation, caller: caller, charged: charged)
     try await job.run()
     return sink.facts
   }

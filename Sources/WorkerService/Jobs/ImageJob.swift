@@ -13,6 +13,8 @@ final class ImageJob {
   let admission: any ImageAdmission
   let cancellation: Cancellation
   private let caller: ImageCaller
+  /// The image of the caller's account that this job is a part of; `nil` if it is an image of its own.
+  private let charged: CallerImage?
   let cache: JobCache?
   /// The images that overlays name.
   private let auxiliary: AuxiliaryImages
@@ -35,13 +37,15 @@ final class ImageJob {
 
   init(
     _ renditions: [Rendition], from source: any ImageSource, to sink: any ResultSink, admission: any ImageAdmission,
-    environment: WorkerEnvironment, cancellation: Cancellation, caller: ImageCaller = ImageCaller()
+    environment: WorkerEnvironment, cancellation: Cancellation, caller: ImageCaller = ImageCaller(),
+    charged: CallerImage? = nil
   ) {
     self.environment = environment
     self.renditions = renditions
     self.admission = admission
     self.cancellation = cancellation
     self.caller = caller
+    self.charged = charged
     account = environment.currentCaller
     auxiliary = renditions.dropFirst().reduce(renditions[0].auxiliary) { $0.adding($1.auxiliary) }
     let channel = environment.makeChannel(for: caller, cancellation, auxiliary, isPreview: false)
@@ -65,7 +69,7 @@ final class ImageJob {
     clock = JobClock()
     let cost = environment.threadQueue.costs.estimate(
       of: input.source.whole.map { ImageClaim($0.bytes) }, renditions.map(\.configuration), for: caller.connection)
-    input.charged = try account?.beginImage(cpuTime: cost.duration)
+    input.charged = try charged ?? account?.beginImage(cpuTime: cost.duration)
     input.charged?.use(byteCount: auxiliary.receivedByteCount)
     var held = Hold(budget: environment.memory)
     defer { held.release() }
