@@ -31,7 +31,8 @@ struct cpixels_exact {
   exact_axis vertical;
   size_t row_size; ///< The size of a row in the ring.
   uint32_t ring_count;
-  uint8_t *ring;          ///< Rows after the horizontal pass.
+  uint8_t *ring;          ///< Rows after the horizontal pass, or source rows if it comes last.
+  uint8_t *joined;        ///< A row of the source's width after the vertical pass; NULL if that comes last.
   lanes *pixels;          ///< A source row, one pixel per vector; NULL for one channel.
   uint8_t *premultiplied; ///< A source row; NULL without alpha.
   uint32_t pushed;        ///< The number of source rows consumed.
@@ -87,7 +88,48 @@ static void fill_taps(const cpixels_axis_options *options, exact_axis *axis, dou
   axis->count[destination] = (uint32_t)(end - first);
 }
 
-static void fill(const cpixels_axis_options *options, exact_axis *axis, double *scratch) {
+/// Returns the axis as it is displayed.
+static cpixels_axis_options displayed(const cpixels_axis_options *options) {
+  cpixels_axis_options axis = *options;
+  if (options->is_reversed) {
+    const double offset = options->source_count - options->offset - options->ratio * options->destination_count;
+    axis.offset = fabs(offset) < 1e-6 ? 0 : offset;
+  }
+  return axis;
+}
+
+/// Reverses the taps of the displayed axis, and their order.
+static void reverse(const cpixels_axis_options *options, exact_axis *axis) {
+  const uint32_t count = options->destination_count;
+  for (uint32_t d = 0; d < count; d++) {
+    int32_t *weights = axis->weights + (size_t)d * axis->window;
+    for (uint32_t i = 0, j = axis->count[d] - 1; i < j; i++, j--) {
+      const int32_t weight = weights[i];
+      weights[i] = weights[j];
+      weights[j] = weight;
+    }
+    axis->first[d] = options->source_count - axis->first[d] - axis->count[d];
+  }
+  for (uint32_t d = 0; d < count / 2; d++) {
+    const uint32_t other = count - 1 - d;
+    const uint32_t place[] = {axis->first[d], axis->count[d]};
+    axis->first[d] = axis->first[other];
+    axis->count[d] = axis->count[other];
+    axis->first[other] = place[0];
+    axis->count[other] = place[1];
+    int32_t *one = axis->weights + (size_t)d * axis->window;
+    int32_t *two = axis->weights + (size_t)other * axis->window;
+    for (uint32_t i = 0; i < axis->window; i++) {
+      const int32_t weight = one[i];
+      one[i] = two[i];
+      two[i] = weight;
+    }
+  }
+}
+
+static void fill(const cpixels_axis_options *stored, exact_axis *axis, double *scratch) {
+  const cpixels_axis_options shown = displayed(stored);
+  const cpixels_axis_options *options = &shown;
   double position = options->offset + options->ratio * 0.5;
   for (uint32_t d = 0; d < options->destination_count; d++, position += options->ratio) {
     if (axis->is_copied || options->kernel == CPIXELS_KERNEL_NEAREST) {
@@ -97,6 +139,9 @@ static void fill(const cpixels_axis_options *options, exact_axis *axis, double *
     } else {
       fill_taps(options, axis, scratch, d);
     }
+  }
+  if (options->is_reversed && !axis->is_copied) {
+    reverse(options, axis);
   }
 }
 
@@ -108,9 +153,11 @@ static void place_all(cpixels_arena *arena, cpixels_exact *e) {
   place(arena, &options->horizontal, &e->horizontal);
   place(arena, &options->vertical, &e->vertical);
   const size_t width = options->horizontal.source_count;
-  e->row_size = (size_t)options->horizontal.destination_count * options->channels;
+  const size_t columns = options->columns_first ? width : options->horizontal.destination_count;
+  e->row_size = columns * options->channels;
   e->ring_count = e->vertical.window + RING_SLACK;
   e->ring = cpixels_arena_take(arena, e->ring_count, e->row_size);
+  e->joined = options->columns_first ? cpixels_arena_take(arena, 1, e->row_size) : NULL;
   e->pixels = options->channels > 1 ? cpixels_arena_take(arena, width, sizeof *e->pixels) : NULL;
   // The nearest sample is taken as it is.
   const bool mixes = options->horizontal.kernel != CPIXELS_KERNEL_NEAREST;
@@ -264,17 +311,12 @@ static void unpremultiply(uint8_t *pixels, size_t count) {
 
 // MARK: Rows
 
-/// Resamples a source row into the ring.
-static void push_row(cpixels_exact *e, const uint8_t *row) {
+/// Resamples a row of the source's width.
+static void resample_columns(cpixels_exact *e, const uint8_t *row, uint8_t *destination) {
   const size_t width = e->options.horizontal.source_count;
   const uint32_t channels = e->options.channels;
-  if (e->premultiplied != NULL) {
-    premultiply(row, e->premultiplied, width);
-    row = e->premultiplied;
-  }
-  uint8_t *destination = e->ring + e->pushed % e->ring_count * e->row_size;
   if (e->horizontal.is_copied) {
-    memcpy(destination, row, e->row_size);
+    memcpy(destination, row, width * channels);
     return;
   }
   for (size_t x = 0; e->pixels != NULL && x < width; x++) {
@@ -282,6 +324,20 @@ static void push_row(cpixels_exact *e, const uint8_t *row) {
     e->pixels[x] = (lanes){pixel[0], pixel[1], pixel[2], channels == 4 ? pixel[3] : 0};
   }
   CPIXELS_VECTORIZED(filter_columns, e->options.isa)(e, row, destination);
+}
+
+/// Puts a source row into the ring.
+static void push_row(cpixels_exact *e, const uint8_t *row) {
+  if (e->premultiplied != NULL) {
+    premultiply(row, e->premultiplied, e->options.horizontal.source_count);
+    row = e->premultiplied;
+  }
+  uint8_t *destination = e->ring + e->pushed % e->ring_count * e->row_size;
+  if (e->joined != NULL) {
+    memcpy(destination, row, e->row_size);
+  } else {
+    resample_columns(e, row, destination);
+  }
 }
 
 size_t cpixels_exact_push(cpixels_exact *e, const uint8_t *rows, size_t row_stride, size_t row_count) {
@@ -311,10 +367,14 @@ size_t cpixels_exact_read(cpixels_exact *e, uint8_t *rows, size_t row_stride, si
       break;
     }
     uint8_t *row = rows + count * row_stride;
+    uint8_t *destination = e->joined != NULL ? e->joined : row;
     if (e->vertical.is_copied) {
-      memcpy(row, e->ring + first % e->ring_count * e->row_size, e->row_size);
+      memcpy(destination, e->ring + first % e->ring_count * e->row_size, e->row_size);
     } else {
-      CPIXELS_VECTORIZED(filter_rows, e->options.isa)(e, e->given, row);
+      CPIXELS_VECTORIZED(filter_rows, e->options.isa)(e, e->given, destination);
+    }
+    if (e->joined != NULL) {
+      resample_columns(e, e->joined, row);
     }
     if (e->premultiplied != NULL) {
       unpremultiply(row, e->options.horizontal.destination_count);

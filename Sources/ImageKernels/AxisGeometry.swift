@@ -21,6 +21,8 @@ package struct AxisGeometry: Sendable, Hashable {
   ///
   /// Decoders that bring chroma to the image's size do the same.
   package var isDoubled = false
+  /// Whether the axis is displayed from last to first.
+  package var isReversed = false
   /// The amount by which source samples are sharpened against their neighbors: see `cpixels.h`.
   ///
   /// It is ignored for kernels other than Lanczos.
@@ -66,6 +68,7 @@ package struct AxisGeometry: Sendable, Hashable {
   ) {
     self.kernel = kernel
     self.enlargement = enlargement
+    self.isReversed = isReversed
     self.sourceCount = sourceCount
     let exactCount = Double(destinationLength) * destinationScale
     destinationCount = Int(exactCount.rounded(.up))

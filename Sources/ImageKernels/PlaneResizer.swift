@@ -35,13 +35,15 @@ package final class PlaneResizer {
   static func outputRowCount(rowByteCount: Int) -> Int { rowByteCount <= 1024 ? 32 : 16 }
 
   /// Creates a resizer and allocates its memory.
+  /// - `columnsFirst`: whether columns are resampled before rows, if that makes a difference: as for an image that is
+  ///   displayed rotated by a quarter, with the samples of Pillow.
   /// - `known`: a resizer whose weights are copied where its axes are the same.
   /// - Throws: `misuse` for an axis out of range, `outOfMemory` if the budget is exhausted.
   package init(
     horizontal: AxisGeometry, vertical: AxisGeometry, format: PixelFormat, resampling: Resampling = .stored,
-    known: PlaneResizer? = nil, budget: ImageBudget
+    columnsFirst: Bool = false, known: PlaneResizer? = nil, budget: ImageBudget
   ) throws(CodecError) {
-    var options = cpixels_resizer_options(horizontal, vertical, format, resampling)
+    var options = cpixels_resizer_options(horizontal, vertical, format, resampling, columnsFirst)
     guard let byteCount = Self.measure(&options, resampling) else {
       throw CodecError(code: .misuse, message: "no resizer for \(horizontal) by \(vertical)")
     }
@@ -88,9 +90,10 @@ package final class PlaneResizer {
 
   /// Returns the number of bytes that a resizer for these axes charges.
   package static func byteCount(
-    horizontal: AxisGeometry, vertical: AxisGeometry, format: PixelFormat, resampling: Resampling = .stored
+    horizontal: AxisGeometry, vertical: AxisGeometry, format: PixelFormat, resampling: Resampling = .stored,
+    columnsFirst: Bool = false
   ) -> Int {
-    var options = cpixels_resizer_options(horizontal, vertical, format, resampling)
+    var options = cpixels_resizer_options(horizontal, vertical, format, resampling, columnsFirst)
     guard let byteCount = measure(&options, resampling) else { return 0 }
     let rowByteCount = horizontal.destinationCount * format.pixelByteCount
     return byteCount + rowByteCount * outputRowCount(rowByteCount: rowByteCount)
@@ -158,14 +161,16 @@ package final class PlaneResizer {
 
 extension cpixels_resizer_options {
   fileprivate init(
-    _ horizontal: AxisGeometry, _ vertical: AxisGeometry, _ format: PixelFormat, _ resampling: Resampling
+    _ horizontal: AxisGeometry, _ vertical: AxisGeometry, _ format: PixelFormat, _ resampling: Resampling,
+    _ columnsFirst: Bool
   ) {
     let inLinearLight = resampling == .linearLight
     self.init(
       horizontal: cpixels_axis_options(horizontal, dropsOutside: inLinearLight),
       vertical: cpixels_axis_options(vertical, dropsOutside: inLinearLight), channels: UInt8(format.channelCount),
       sample: format.is16Bit ? CPIXELS_SAMPLE_U16 : CPIXELS_SAMPLE_U8, in_linear_light: inLinearLight,
-      has_alpha: inLinearLight && format.hasAlpha, isa: CPIXELS_ISA_BEST)
+      has_alpha: inLinearLight && format.hasAlpha, columns_first: columnsFirst && resampling == .pillow,
+      isa: CPIXELS_ISA_BEST)
   }
 }
 
@@ -190,7 +195,8 @@ extension cpixels_axis_options {
     self.init(
       source_count: UInt32(axis.sourceCount), destination_count: UInt32(axis.destinationCount),
       ratio: axis.ratio, offset: axis.offset, kernel: kernel,
-      emphasis: kernel == CPIXELS_KERNEL_LANCZOS3 ? axis.emphasis : 0, drops_outside: dropsOutside)
+      emphasis: kernel == CPIXELS_KERNEL_LANCZOS3 ? axis.emphasis : 0, drops_outside: dropsOutside,
+      is_reversed: axis.isReversed)
   }
 }
 

@@ -81,6 +81,44 @@ struct ExactResizerTests {
     }
   }
 
+  /// Returns samples of which rows and columns are exchanged, or in reverse order.
+  private func rearranged(_ samples: [UInt8], _ size: (width: Int, height: Int), _ channels: Int, _ change: Change)
+    -> [UInt8]
+  {
+    let target = change == .transposed ? (size.height, size.width) : (size.width, size.height)
+    return (0..<target.1).flatMap { y in
+      (0..<target.0).flatMap { x in
+        let place =
+          switch change {
+          case .transposed: x * size.width + y
+          case .mirrored: y * size.width + size.width - 1 - x
+          case .flipped: (size.height - 1 - y) * size.width + x
+          }
+        return samples[place * channels..<(place + 1) * channels]
+      }
+    }
+  }
+
+  enum Change: CaseIterable { case transposed, mirrored, flipped }
+
+  @Test("has the samples of the displayed image, however it is stored", arguments: cases, Change.allCases)
+  func displayed(test: ResizeCase, change: Change) {
+    let source = noise(test.sourceSampleCount)
+    var stored = test
+    switch change {
+    case .transposed:
+      (stored.source, stored.destination) = (
+        (test.source.height, test.source.width), (test.destination.height, test.destination.width)
+      )
+      stored.isColumnsFirst = true
+    case .mirrored: stored.isReversed.horizontal = true
+    case .flipped: stored.isReversed.vertical = true
+    }
+    let result = stored.resize(
+      rearranged(source, test.source, test.channels, change), isa: CPIXELS_ISA_BEST, ResizePortions(pushed: 7, read: 3))
+    #expect(rearranged(result, stored.destination, test.channels, change) == expected(test, source))
+  }
+
   @Test("refuses what it cannot compute")
   func refusals() {
     let refused = [

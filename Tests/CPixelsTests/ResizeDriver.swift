@@ -3,8 +3,8 @@ import Testing
 
 /// A resampling to test.
 struct ResizeCase: Sendable, CustomTestStringConvertible {
-  let source: (width: Int, height: Int)
-  let destination: (width: Int, height: Int)
+  var source: (width: Int, height: Int)
+  var destination: (width: Int, height: Int)
   let channels: Int
   /// A factor applied to the ratio of the sizes.
   let scale: Double
@@ -13,6 +13,9 @@ struct ResizeCase: Sendable, CustomTestStringConvertible {
   let emphasis: Double
   /// Whether `cpixels_exact` resamples.
   let isExact: Bool
+  /// Of `cpixels_exact`: how the image is displayed.
+  var isColumnsFirst = false
+  var isReversed = (horizontal: false, vertical: false)
   /// Converts samples to linear light, as `cpixels_resizer` drops taps outside the source then; `nil` to leave them.
   let light: Light?
 
@@ -51,15 +54,17 @@ struct ResizeCase: Sendable, CustomTestStringConvertible {
   func ratio(_ source: Int, _ destination: Int) -> Double { Double(source) / Double(destination) * scale }
 
   func options(_ sample: cpixels_sample, _ isa: cpixels_isa) -> cpixels_resizer_options {
-    func axis(_ source: Int, _ destination: Int) -> cpixels_axis_options {
+    func axis(_ source: Int, _ destination: Int, _ isReversed: Bool) -> cpixels_axis_options {
       cpixels_axis_options(
         source_count: UInt32(source), destination_count: UInt32(destination), ratio: ratio(source, destination),
-        offset: offset, kernel: kernel, emphasis: emphasis, drops_outside: light != nil)
+        offset: offset, kernel: kernel, emphasis: emphasis, drops_outside: light != nil,
+        is_reversed: isReversed)
     }
     return cpixels_resizer_options(
-      horizontal: axis(source.width, destination.width), vertical: axis(source.height, destination.height),
-      channels: UInt8(channels), sample: sample, in_linear_light: light != nil, has_alpha: light == .colorAndAlpha,
-      isa: isa)
+      horizontal: axis(source.width, destination.width, isReversed.horizontal),
+      vertical: axis(source.height, destination.height, isReversed.vertical), channels: UInt8(channels),
+      sample: sample, in_linear_light: light != nil, has_alpha: light == .colorAndAlpha,
+      columns_first: isColumnsFirst, isa: isa)
   }
 
   /// Returns the whole image resampled, with rows pushed and read in portions.

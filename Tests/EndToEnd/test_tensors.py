@@ -14,7 +14,7 @@ import grpc
 import numpy as np
 import pytest
 from conftest import FIXTURES, Worker, built_in, fixture_bytes
-from PIL import Image
+from PIL import Image, ImageOps
 
 sys.path.insert(0, str(Path(__file__).parent.parent.parent / "clients/python/src"))
 
@@ -54,6 +54,22 @@ def test_exact_tensors_equal_those_of_pillow(client, name, kernel):
         result = np.frombuffer(data, np.uint8).reshape(header.tensor.shape)
         difference = np.abs(result.astype(int) - by_pillow(fixture_bytes(name), kernel, size))
         assert difference.max() <= 1, f"{difference.max()} of {name}"
+
+
+@pytest.mark.parametrize("orientation", range(2, 9))
+def test_exact_tensors_are_those_of_the_displayed_image(client, orientation):
+    photo = Image.open(io.BytesIO(fixture_bytes(PHOTOS[0]))).convert("RGB").crop((0, 0, 150, 101))
+    exif = Image.Exif()
+    exif[0x0112] = orientation
+    file = io.BytesIO()
+    photo.save(file, "PNG", exif=exif)
+    upright = ImageOps.exif_transpose(Image.open(file))
+    for kernel in "BOX", "BILINEAR", "LANCZOS3":
+        for size in [(50, 60), (64, 33)]:
+            data = parts(client, file.getvalue(), **exact(kernel, size))[1]
+            result = np.frombuffer(data, np.uint8).reshape(size[1], size[0], 3)
+            expected = np.asarray(upright.resize(size, Image.Resampling[kernel.replace("3", "")]))
+            assert np.abs(result.astype(int) - expected).max() <= 1, (kernel, size)
 
 
 @pytest.mark.parametrize("dtype, element, tolerance", [("<f4", "F32", 1e-6), ("<f2", "F16", 5e-4)])

@@ -98,6 +98,9 @@ typedef struct cpixels_axis_options {
   /// Drop the taps outside the source, so that the others sum to 1, as Pillow does; otherwise they are folded onto the
   /// edge sample.
   bool drops_outside;
+  /// The axis is displayed from its last sample to its first: ties are resolved as for the displayed image. Only for
+  /// cpixels_exact; others have no ties.
+  bool is_reversed;
 } cpixels_axis_options;
 
 typedef struct cpixels_resizer_options {
@@ -107,6 +110,7 @@ typedef struct cpixels_resizer_options {
   cpixels_sample sample; ///< The sample type of both source and destination.
   bool in_linear_light;  ///< Convert samples to linear light and back; see "Linear light".
   bool has_alpha;        ///< In linear light, with four channels: the last one is straight alpha, not a color.
+  bool columns_first; ///< Resample columns before rows, as for an image that is displayed rotated. Only cpixels_exact.
   cpixels_isa isa;
 } cpixels_resizer_options;
 

@@ -35,7 +35,8 @@ struct ResizeStage: Stage {
     var sum = work.axes.reduce(0) { sum, axis in
       sum
         + PlaneResizer.byteCount(
-          horizontal: axis.horizontal, vertical: axis.vertical, format: work.format, resampling: work.resampling)
+          horizontal: axis.horizontal, vertical: axis.vertical, format: work.format, resampling: work.resampling,
+          columnsFirst: work.columnsFirst)
     }
     if work.isMerged { sum += PlaneMerger.estimatedByteCount(decoded) }
     guard work.format == .premultipliedRGBA16 else { return sum }
@@ -51,7 +52,7 @@ struct ResizeStage: Stage {
         planes.append(
           try PlaneResizer(
             horizontal: axis.horizontal, vertical: axis.vertical, format: work.format, resampling: work.resampling,
-            known: planes.last, budget: budget))
+            columnsFirst: work.columnsFirst, known: planes.last, budget: budget))
       }
       return planes
     }
@@ -164,6 +165,8 @@ private struct Resizing {
   typealias Axes = (horizontal: AxisGeometry, vertical: AxisGeometry)
 
   let resampling: Resampling
+  /// Whether what is displayed as rows is stored as columns.
+  let columnsFirst: Bool
   /// Whether planes are merged first.
   let isMerged: Bool
   /// The format of the resampled rows.
@@ -174,6 +177,7 @@ private struct Resizing {
   let axes: [Axes]
 
   init(_ plan: Plan, _ decoded: PixelLayout) {
+    columnsFirst = plan.orientation.swapsAxes
     resampling =
       switch decoded.format {
       case .gray8, .rgb8, .rgba8, .ycc8: plan.resampling
