@@ -27,6 +27,8 @@ internal import WorkerService
 struct PlaygroundResponder: Sendable {
   /// The maximum size of a request that contains no image.
   private static let maxTextByteCount = 64 * 1024
+  /// The bytes of an image that must have arrived for each second after the first ones, as its memory is charged meanwhile.
+  private static let uploadRate = (byteCount: 4096.0, afterSeconds: 30.0)
   /// The sides that a page can request for its previews.
   private static let previewSides = 64...1024
 
@@ -118,7 +120,12 @@ struct PlaygroundResponder: Sendable {
     }
     let room = try uploads.reserve(byteCount)
     var image = Data(capacity: byteCount)
+    let began = ContinuousClock.now
     for try await buffer in request.body {
+      let seconds = began.duration(to: .now) / .seconds(1)
+      guard Double(image.count) >= (seconds - Self.uploadRate.afterSeconds) * Self.uploadRate.byteCount else {
+        throw UploadStore.Refusal(status: .requestTimeout, message: "the image arrives too slowly")
+      }
       guard image.count + buffer.readableBytes <= byteCount else { throw UploadStore.Refusal.wrongLength }
       image.append(contentsOf: buffer.readableBytesView)
     }
