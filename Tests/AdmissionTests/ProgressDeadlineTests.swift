@@ -75,6 +75,18 @@ struct ProgressDeadlineTests {
     let ids = Mutex<[String]>([])
   }
 
+  @Test("keeps ids apart that are equal as texts")
+  func normalization() throws {
+    let deadline = ProgressDeadline(limit: .zero)
+    deadline.resume()
+    for id in ["caf\u{E9}", "cafe\u{301}"] {
+      deadline.observe(id)
+      deadline.beginWait(of: id)
+    }
+    deadline.forget("cafe\u{301}")
+    #expect(deadline.takeExpired().map { Array($0.utf8) } == [Array("caf\u{E9}".utf8)])
+  }
+
   @Test("calls for each that expires until it is cancelled, and for none without a limit")
   func watch() async throws {
     let expired = Expired()

@@ -1,8 +1,13 @@
 """Tests of cancellation, deadlines, draining and memory, from outside the process."""
 
+import asyncio
+import json
 import os
 import queue
+import re
 import signal
+import struct
+import subprocess
 import threading
 import time
 
@@ -12,6 +17,7 @@ from conftest import Client, Worker, fixture_bytes, wait_until
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from PIL import Image
 from processes import family, is_idle
+from raw import DATA, Raw
 
 
 @pytest.fixture(scope="module")
@@ -184,9 +190,37 @@ def test_a_drain_that_takes_too_long_is_cut_short(large_photo):
     assert rest[-1].item_id == "a" and rest[-1].error.code == grpc.StatusCode.UNAVAILABLE.value[0]
 
 
+def test_a_call_whose_message_never_arrives_is_refused_when_the_drain_is_over():
+    worker = Worker("--drain-timeout-seconds", "1")
+
+    async def call():
+        raw = await Raw(worker).open()
+        stream = raw.call("ProcessImage")
+        raw.frame(DATA, 0, stream, b"\0" + struct.pack(">I", 100_000) + b"x" * 1000)
+        await raw.writer.drain()
+        await asyncio.sleep(0.3)
+        worker.process.terminate()
+        return await asyncio.to_thread(worker.process.wait, 60)
+
+    assert asyncio.run(call()) == 1
+    [line] = [line for line in map(json.loads, worker.log) if line["message"] == "call"]
+    assert line["code"] == "UNAVAILABLE" and line["reason"] == "DRAINING"
+
+
+def test_a_signal_ends_a_worker_that_starts():
+    """It comes before any handler of signals, before the listener, or behind it."""
+    for step in range(16):
+        process = subprocess.Popen(
+            [os.environ["IMAGE_WORKER"], "serve", "--port", "0"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        time.sleep(0.02 * step)
+        process.terminate()
+        try:
+            assert process.wait(timeout=25) in (0, -signal.SIGTERM)
+        finally:
+            process.kill()
+
+
 def test_a_log_that_nobody_reads_stops_no_call():
-    import re
-    import subprocess
     process = subprocess.Popen(
         [os.environ["IMAGE_WORKER"], "serve", "--port", "0", "--log-level", "debug", "--log-format", "json"],
         stderr=subprocess.PIPE)
@@ -216,7 +250,6 @@ def test_the_most_detailed_log_has_no_contents_of_services():
 
 
 def test_closed_standard_descriptors_are_replaced(tmp_path):
-    import subprocess
     from conftest import FIXTURES
     run = subprocess.run(
         ["sh", "-c", 'exec "$0" process "$1" --out "$2" <&- >&-', os.environ["IMAGE_WORKER"], FIXTURES / "photo.png",
@@ -228,8 +261,6 @@ def test_closed_standard_descriptors_are_replaced(tmp_path):
 
 
 def test_too_few_descriptors_are_an_error_and_the_minimum_is_enough():
-    import re
-    import subprocess
     run = subprocess.run(
         ["prlimit", "--nofile=16", os.environ["IMAGE_WORKER"], "serve", "--threads", "2"], capture_output=True, text=True,
         timeout=60)
@@ -242,7 +273,6 @@ def test_too_few_descriptors_are_an_error_and_the_minimum_is_enough():
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can run as a user whose processes are counted")
 def test_a_refused_thread_is_an_error():
-    import subprocess
     run = subprocess.run(
         ["setpriv", "--reuid", "54321", "prlimit", "--nproc=1", os.environ["IMAGE_WORKER"], "presets"], capture_output=True,
         text=True, timeout=20)
@@ -269,7 +299,6 @@ def test_a_reload_passes_over_pipes_and_hinders_no_end(tmp_path):
 
 
 def test_bad_settings_are_named(tmp_path):
-    import subprocess
     cases = [(["--port", "70000"], "port"), (["--threads", "0"], "threads"), (["--log-level", "loud"], "log-level")]
     for options, word in cases:
         run = subprocess.run([os.environ["IMAGE_WORKER"], "serve", *options], capture_output=True, text=True, timeout=60)
@@ -281,8 +310,6 @@ def test_bad_settings_are_named(tmp_path):
 
 
 def test_each_setting_is_in_the_table_with_its_range(tmp_path):
-    import re
-    import subprocess
     from conftest import FIXTURES
     sources = FIXTURES.parent.parent.parent / "Sources"
     usage = subprocess.run([os.environ["IMAGE_WORKER"], "serve", "--help"], capture_output=True, text=True).stdout
@@ -307,7 +334,6 @@ def test_each_setting_is_in_the_table_with_its_range(tmp_path):
 
 
 def test_the_local_commands(tmp_path):
-    import subprocess
     from conftest import FIXTURES
     out = tmp_path / "out"
     run = subprocess.run(
@@ -322,7 +348,6 @@ def test_the_local_commands(tmp_path):
 
 
 def test_process_replaces_no_image_and_no_result(tmp_path):
-    import subprocess
     photo, png = fixture_bytes("photo-420.jpg"), fixture_bytes("photo.png")
     for name, content in [("p.jpg", photo), ("below/p.jpg", photo), ("below/q.png", png), ("q.jpg", photo)]:
         (tmp_path / name).parent.mkdir(exist_ok=True)

@@ -7,6 +7,7 @@ import re
 import socket
 import subprocess
 import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 from io import BytesIO
 
@@ -193,6 +194,21 @@ def test_a_worker_that_stops_waits_for_no_page(isolation):
         # The page learns of it.
         assert json.loads(joined(call.result(), "E"))["code"] == "cancelled"
     assert wait_until(lambda: not any(is_alive(process) for process in processes))
+
+
+def test_a_worker_that_stops_waits_for_no_result_that_nobody_reads():
+    playground = Playground("--cache-memory-mib", "0")
+    image = playground.upload(photo(3000, 2000))
+    body = b'{"configuration":{"preferredFormat":"OUTPUT_FORMAT_PNG"}}'
+    with socket.socket() as connection:
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        connection.connect(("127.0.0.1", playground.port))
+        connection.sendall(
+            f"POST /api/results?image={image}&view=v HTTP/1.1\r\nHost: {playground.authority}\r\n"
+            f"Origin: http://{playground.authority}\r\nContent-Length: {len(body)}\r\n\r\n".encode() + body)
+        assert wait_until(lambda: playground.state["memoryUsed"] > 0)
+        time.sleep(1)
+        assert playground.worker.stop() == 0, "".join(playground.worker.log)
 
 
 def test_images_are_charged_limited_and_forgotten():

@@ -386,13 +386,14 @@ def error_of(call) -> tuple[grpc.StatusCode, str, dict]:
 def known(tmp_path_factory):
     """A worker with identities, their tokens, and the file."""
     path = tmp_path_factory.mktemp("identities") / "identities.yaml"
-    tokens = {name: make_token(name) for name in ("all", "presets", "few", "bytes", "cpu", "one")}
+    tokens = {name: make_token(name) for name in ("all", "presets", "few", "bytes", "cpu", "one", "facts")}
     entries = {name: {"tokens": [digest]} for name, (_, digest) in tokens.items()}
     entries["presets"].update(presets=["favicon"], reflection=False)
     entries["few"].update(images_per_minute=2)
     entries["bytes"].update(bytes_per_minute=1000)
     entries["cpu"].update(cpu_seconds_per_hour=0.0001)
     entries["one"].update(max_images=1)
+    entries["facts"].update(images_per_minute=1)
     path.write_text(yaml.safe_dump({"identities": entries}))
     worker = start(
         "--identities", str(path), "--reload-seconds", "1", "--metrics-port", "0", "--cache-memory-mib", "0")
@@ -430,6 +431,17 @@ def test_only_known_tokens_are_served_and_health_always_is(known):
         assert caught.value.code() == grpc.StatusCode.PERMISSION_DENIED
     assert wait_until(lambda: any('"identity":"all"' in line for line in worker.log))
     assert not any(token in line for token in tokens.values() for line in worker.log)
+
+
+def test_an_inspection_with_facts_is_one_image(known):
+    worker, tokens, _ = known
+    client = with_token(worker, tokens["facts"])
+    client.pool = with_token(worker, tokens["all"]).pool
+    request = client.message("InspectImageRequest")(image=fixture_bytes("photo-420.jpg"), facts=True)
+    response = client.call("InspectImage", "unary_unary")(request, timeout=60)
+    assert response.HasField("facts")
+    code, reason, _ = error_of(client.call("InspectImage", "unary_unary").future(request, timeout=60))
+    assert (code, reason) == (grpc.StatusCode.RESOURCE_EXHAUSTED, "QUOTA_EXCEEDED")
 
 
 def test_scopes_and_quotas(known):

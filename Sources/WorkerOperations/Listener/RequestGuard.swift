@@ -44,6 +44,8 @@ final class RequestGuard: ChannelDuplexHandler, NIOScheduledCallbackHandler {
   private var occupation: Claim?
   var progress = ResponseProgress()
   private var wasReset = false
+  /// Whether the worker was ending at the last check.
+  private var isEnding = false
 
   init(connection: ConnectionGuard, stream: UInt32) {
     self.connection = connection
@@ -203,8 +205,11 @@ extension RequestGuard {
   /// Ends the call if its client sends its messages or reads its results too slowly, or if the worker ends.
   func check(elapsed: Duration) {
     guard case .running = phase else { return }
-    // Nobody else answers a call whose message never arrived.
-    if connection.limits.isEnding() { return refuse(.draining) }
+    if connection.limits.isEnding() {
+      // Handlers were cancelled before the last check and have answered; a call whose message never arrived has none.
+      if isEnding { return refuse(.draining) }
+      isEnding = true
+    }
     messages.check(elapsed: elapsed)
     guard progress.check(elapsed: elapsed, limits: connection.limits.time) else { return }
     cancel()
