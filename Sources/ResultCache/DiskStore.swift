@@ -70,7 +70,12 @@ final class DiskStore: Sendable {
       guard name.hasSuffix(Self.suffix), let key = CacheKey(hexadecimal: name.dropLast(Self.suffix.count)) else {
         continue
       }
-      guard let (file, status) = try? directory.open(name) else {
+      let opened: (file: FileDescriptor, status: CacheDirectory.Status)?
+      do { opened = try directory.open(name) } catch {
+        if error.isOfProcess { continue }
+        opened = nil
+      }
+      guard let (file, status) = opened else {
         logger.warning(
           "removed a file from the disk cache that is not a result of this user", metadata: ["file": "\(path)/\(name)"])
         directory.remove(name)

@@ -1,8 +1,8 @@
 internal import NIOCore
 internal import Synchronization
 
-/// Ends a connection on which nothing moves: one whose page does not read what is written to it, and while the worker stops,
-/// one whose request does not arrive.
+/// Ends a connection on which nothing moves: one whose page does not read what is written to it, and while the worker
+/// stops, one whose request does not arrive.
 ///
 /// A result that nobody reads would keep the process that works on it from others.
 final class StalledConnection: ChannelDuplexHandler, RemovableChannelHandler {

@@ -75,7 +75,6 @@ struct ImageWorker: AsyncParsableCommand {
     if let command = arguments.first, let problem = problem(ofCommand: command) {
       end(ValidationError(problem))
     }
-    if let problem = problem(ofFiles: arguments) { end(ValidationError(problem)) }
     await execute(arguments)
   }
 
@@ -83,6 +82,8 @@ struct ImageWorker: AsyncParsableCommand {
     do {
       var command: any ParsableCommand
       do { command = try parseAsRoot(arguments) } catch {
+        // Their letters may also ask for the help.
+        if let problem = problem(ofFiles: arguments) { throw ValidationError(problem) }
         if exitCode(for: error) == ExitStatus.usage.code { explainUnknownOption(arguments) }
         throw error
       }
@@ -129,14 +130,18 @@ struct ImageWorker: AsyncParsableCommand {
     return "there is no option \(unknown)" + NearestName.question(unknown, in: names.filter { $0.hasPrefix("--") })
   }
 
-  /// The error of a file whose name begins with a dash, which would be read as options of one letter; `nil` if there is none.
+  /// The error of a file whose name begins with a dash, which is read as options of one letter; `nil` if there is none.
   static func problem(ofFiles arguments: [String]) -> String? {
-    let dashed = arguments.prefix { $0 != "--" }.first { argument in
-      let letters = argument.dropFirst()
-      return argument.hasPrefix("-") && letters.count > 1 && letters.first.map { $0.isLetter || $0 == "_" } ?? false
-        && !letters.contains("=")
+    let ours = arguments.prefix { $0 != "--" }
+    let isHelp = ours.contains { ["-h", "-help", "--help"].contains($0) }
+    let dashed = ours.indices.first { index in
+      let letters = ours[index].dropFirst()
+      // What follows an option may be its value.
+      let isValue = index > 0 && ours[index - 1].hasPrefix("--") && !ours[index - 1].contains("=")
+      return ours[index].hasPrefix("-") && letters.count > 1 && letters.first?.isLetter ?? false && !isValue
     }
-    return dashed.map { "there is no option \($0); for a file with this name, write ./\($0)" }
+    guard let dashed, !isHelp else { return nil }
+    return "there is no option \(ours[dashed]); for a file with this name, write ./\(ours[dashed])"
   }
 
   /// Prints an error, or the help that was asked for, and ends the program.

@@ -136,6 +136,8 @@ struct Worker: Service {
       Child(name: "announce") {
         guard let address = await transport.listeningAddress, !Task.isShuttingDownGracefully else { return }
         announce(address)
+        // The drain may have begun meanwhile.
+        if Task.isShuttingDownGracefully { return health.set(.notServing) }
         notifier?.reportReady()
       },
       Child(name: "end late work", endsWorker: true) { await cancelWorkWhenDrainTakesTooLong() },

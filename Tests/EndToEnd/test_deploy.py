@@ -157,6 +157,8 @@ def test_memory_that_the_pod_does_not_have_is_not_rendered(render, limit, settin
 def test_values_that_the_chart_cannot_follow_are_named(render):
     for values, message in [
         ({"resources": {"limits": {"memory": "1e3Q"}}}, "resources.limits.memory is .*1e3Q.*; it must be"),
+        ({"settings": {"PORT": "9000"}}, "settings.PORT: the port of the pod is 50051"),
+        ({"settings": {"TLS_KEY": "k.pem"}, "tls": {"secretName": "certificate"}}, "settings.TLS_KEY: the chart sets"),
         ({"settings": {"METRICS_PORT": "9000"}}, "settings.METRICS_PORT: the chart sets IMAGE_WORKER_METRICS_PORT itself; remove it"),
         ({"tls": {"clientAuthoritySecretName": "authority"}}, "tls.clientAuthoritySecretName needs tls.secretName")]:
         with pytest.raises(Exception, match=message):

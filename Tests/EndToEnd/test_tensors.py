@@ -66,10 +66,12 @@ def test_exact_tensors_are_those_of_the_displayed_image(client, orientation):
     upright = ImageOps.exif_transpose(Image.open(file))
     for kernel in "BOX", "BILINEAR", "LANCZOS3":
         for size in [(50, 60), (64, 33)]:
-            data = parts(client, file.getvalue(), **exact(kernel, size))[1]
-            result = np.frombuffer(data, np.uint8).reshape(size[1], size[0], 3)
-            expected = np.asarray(upright.resize(size, Image.Resampling[kernel.replace("3", "")]))
-            assert np.abs(result.astype(int) - expected).max() <= 1, (kernel, size)
+            for box in None, (10, 20, 90, 100):
+                crop = {} if box is None else {"crop": {"x": box[0], "y": box[1], "width": 80, "height": 80}}
+                data = parts(client, file.getvalue(), **exact(kernel, size), **crop)[1]
+                result = np.frombuffer(data, np.uint8).reshape(size[1], size[0], 3)
+                expected = np.asarray(upright.crop(box).resize(size, Image.Resampling[kernel.replace("3", "")]))
+                assert np.abs(result.astype(int) - expected).max() <= 1, (kernel, size, box)
 
 
 @pytest.mark.parametrize("dtype, element, tolerance", [("<f4", "F32", 1e-6), ("<f2", "F16", 5e-4)])

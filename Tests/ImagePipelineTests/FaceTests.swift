@@ -149,6 +149,18 @@ struct FaceTests {
     }
   }
 
+  @Test("a face of which another region hides a part is found and hidden as a whole")
+  func overlapped() throws {
+    let file = try Self.image([(100, 100, 200), (600, 300, 120)])
+    let bar = Region(area: Crop(unit: .pixels, x: 150, y: 180, width: 100, height: 40), effect: .fill)
+    let alone = try process(file, Self.hiding()).report
+    let both = try process(file, Self.hiding { $0.regions = [bar] + ($0.regions ?? []) }).report
+    #expect(alone.faces.count == 2 && both.faces == alone.faces && both.hiddenRegions.count == 3)
+    // A crop is not chosen by what is hidden.
+    let cropped = try process(file, Self.cropping { $0.regions = [bar] }).report
+    #expect(cropped.faces.count == 1)
+  }
+
   @Test("without a face nothing is hidden, with a warning, and the image is not passed through")
   func nothing() throws {
     let file = try Self.image([])

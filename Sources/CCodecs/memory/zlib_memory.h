@@ -1,4 +1,4 @@
-// What zlib allocates, charged to the budget that is the `opaque` of its stream. Private to CCodecs.
+// The allocator of zlib, which charges the budget that is the `opaque` of its stream. Private to CCodecs.
 
 #pragma once
 

@@ -2,7 +2,7 @@
 ///
 /// Programs may choose any prefix for a namespace. One that is not declared means what it usually does.
 struct XMPNamespaces {
-  /// What an editor needs to know of a namespace.
+  /// A kind of namespace, as far as an editor tells them apart.
   enum Kind {
     /// Describes data behind the image, which a result does not have: gain maps, depth maps, and videos.
     case dataBehindImage
@@ -52,9 +52,11 @@ struct XMPNamespaces {
     while let last = declared.last, last.depth >= depth { declared.removeLast() }
   }
 
-  /// What the namespace of a prefix contains.
+  /// Returns the kind of the namespace of a prefix.
   func kind(of prefix: ArraySlice<UInt8>) -> Kind {
-    declared.last { $0.prefix.elementsEqual(prefix) }?.kind
-      ?? Self.usualPrefixes[String(decoding: prefix, as: UTF8.self)] ?? .other
+    let usual = Self.usualPrefixes[String(decoding: prefix, as: UTF8.self)] ?? .other
+    guard let declared = declared.last(where: { $0.prefix.elementsEqual(prefix) })?.kind else { return usual }
+    // Some programs misspell names, so that a prefix alone is enough to leave out what may reveal something.
+    return declared == .other && usual != .dublinCore ? usual : declared
   }
 }

@@ -22,12 +22,17 @@ struct ImageAnalysis: ~Copyable {
     allowance: WorkAllowance
   ) throws(PipelineError) {
     for configuration in configurations { try configuration.checkAnalysis(of: header) }
-    let byAreas = Dictionary(grouping: configurations.filter(\.needsAnalysis)) { $0.searchHiddenAreas(of: header) }
+    var purposes: [[HiddenArea]: ImageSearch.Purpose] = [:]
+    for configuration in configurations where configuration.needsAnalysis {
+      purposes[configuration.hiddenAreas(ofSearchIn: header), default: .init()].others.append(configuration)
+      guard configuration.findsFaces else { continue }
+      purposes[configuration.hiddenAreas(ofFacesIn: header), default: .init()].faces.append(configuration)
+    }
     let decoder: Decoder
     do { decoder = try Decoder(format: header.format, limits: limits.codec, budget: budget) } catch {
       throw PipelineError(error)
     }
-    searches = byAreas.map { ImageSearch($1, of: header, hiding: $0) }
+    searches = purposes.map { ImageSearch($1, in: header, hiding: $0) }
     longerSide = max(header.width, header.height)
     options = (
       configurations.contains { $0.tolerateTruncation ?? false }, configurations.contains { $0.tolerateDamage ?? false }

@@ -68,8 +68,14 @@ extension ProcessingConfiguration {
   /// Whether the result is planned only after the pixels of the image were searched.
   var needsAnalysis: Bool { trim != nil || choosesBySaliency || hidesFaces }
 
-  /// Returns the areas of the stored image that a search does not see: those of all regions but faces, which it finds.
-  func searchHiddenAreas(of header: ImageHeader) -> [HiddenArea] {
+  /// Returns the areas of the stored image that are hidden where faces are searched: none if these are to be hidden, too, as a
+  /// face that is hidden in part would not be found.
+  func hiddenAreas(ofFacesIn header: ImageHeader) -> [HiddenArea] {
+    hidesFaces ? [] : hiddenAreas(ofSearchIn: header)
+  }
+
+  /// Returns the areas of the stored image that other searches do not see: those of all regions but faces.
+  func hiddenAreas(ofSearchIn header: ImageHeader) -> [HiddenArea] {
     let orientation = PlanDraft.orientation(self, of: header)
     // An error of a region is found again when the result is planned.
     return (regions ?? []).enumerated().compactMap { index, region in
@@ -78,7 +84,7 @@ extension ProcessingConfiguration {
     }
   }
 
-  /// Returns this configuration without the fields for which the pixels of the image are searched, to plan without decoding.
+  /// Returns this configuration without the fields for which pixels are searched, to plan without decoding.
   /// - Throws: `unservedField` without the detector that processing the image needs.
   package func withoutAnalysis() throws(PipelineError) -> ProcessingConfiguration {
     try checkDetector()

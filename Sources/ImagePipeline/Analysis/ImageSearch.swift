@@ -3,6 +3,14 @@ internal import ImageKernels
 
 /// The search of an image's pixels for the configurations that hide the same areas, which it does not see.
 final class ImageSearch {
+  /// The configurations for which an image is searched.
+  struct Purpose {
+    /// Those whose faces are found.
+    var faces: [ProcessingConfiguration] = []
+    /// Those for which the border or the saliency is found, if they need one.
+    var others: [ProcessingConfiguration] = []
+  }
+
   /// The way from decoded rows to rows of 8-bit gray, RGB or RGBA.
   private enum Conversion {
     case none
@@ -26,19 +34,18 @@ final class ImageSearch {
   private var saliency: SaliencyFinder?
   private var faces: FaceFinder?
 
-  init(_ configurations: [ProcessingConfiguration], of header: ImageHeader, hiding areas: [HiddenArea]) {
+  init(_ purpose: Purpose, in header: ImageHeader, hiding areas: [HiddenArea]) {
     // An error of one rendition is found again when it is planned.
-    let trims = configurations.compactMap { try? TrimSearch($0, of: header) }
+    let trims = purpose.others.compactMap { try? TrimSearch($0, of: header) }
     self.trims = trims.indices.filter { !trims[..<$0].contains(trims[$0]) }.map { trims[$0] }
     self.areas = areas
-    findsSaliency = configurations.contains(where: \.choosesBySaliency)
-    faceOrientations = Set(
-      configurations.filter(\.findsFaces).map { PlanDraft.orientation($0, of: header) })
+    findsSaliency = purpose.others.contains(where: \.choosesBySaliency)
+    faceOrientations = Set(purpose.faces.map { PlanDraft.orientation($0, of: header) })
     faceModel = faceOrientations.isEmpty ? nil : FaceDetection.model
     stored = PixelSize(width: header.width, height: header.height)
   }
 
-  /// The minimum longer side at which the image is decoded; `Int.max` for its full size, at which alone a border is found.
+  /// The minimum longer side at which the image is decoded; `Int.max` for its full size, which a border needs.
   var minSide: Int { trims.isEmpty ? faceModel?.maxSide ?? Self.minSaliencySide : .max }
 
   /// Prepares for rows of `layout`.

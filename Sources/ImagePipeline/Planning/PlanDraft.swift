@@ -35,15 +35,17 @@ extension PlanDraft {
     let orientation = Self.orientation(configuration, of: header)
     let stored = PixelSize(width: header.width, height: header.height)
     var (framed, found, isAllBorder) = (configuration, PixelRect?.none, false)
-    let findings = findings?.bySearch[configuration.searchHiddenAreas(of: header)]
-    if let findings, let search = try TrimSearch(configuration, of: header) {
-      found = findings.trims[search].flatMap(\.self)
+    let seen = findings?.bySearch[configuration.hiddenAreas(ofSearchIn: header)]
+    if let seen, let search = try TrimSearch(configuration, of: header) {
+      found = seen.trims[search].flatMap(\.self)
       isAllBorder = found == nil
     }
     if let found { framed.crop = Crop(found) }
     let shown = stored.rotated(by: orientation)
     var framing = try Framing(shown: shown, configuration: framed)
-    let faces = configuration.findsFaces ? findings?.faces[orientation] : nil
+    let faces =
+      configuration.findsFaces
+      ? findings?.bySearch[configuration.hiddenAreas(ofFacesIn: header)]?.faces[orientation] : nil
     let part = try framed.crop?.window(in: shown) ?? Window(shown)
     let shownFaces = (faces ?? []).filter { $0.isPartly(in: part) }
     let gravity = FaceGravity(
@@ -51,7 +53,7 @@ extension PlanDraft {
       window: framing.window, part: part)
     let salient =
       framed.choosesBySaliency
-      ? findings?.saliency?.center(of: framing.window, in: part, orientation, shown: shown) : nil
+      ? seen?.saliency?.center(of: framing.window, in: part, orientation, shown: shown) : nil
     if let center = gravity?.center ?? salient {
       framed.focusPoint = Point(x: center.x / Double(shown.width), y: center.y / Double(shown.height))
       framing = try Framing(shown: shown, configuration: framed)

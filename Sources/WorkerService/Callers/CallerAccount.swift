@@ -128,6 +128,16 @@ final class CallerAccount: Sendable {
     if let refusal { throw refused(refusal) }
   }
 
+  fileprivate func reserve(_ cpuTime: Duration, now: ContinuousClock.Instant) throws(CallerError) {
+    let refusal: CallerError? = state.withLock { state in
+      let quotas = (state.policy?.quotas ?? []).filter { $0.resource == .cpuSeconds }
+      if let error = exceeded(quotas, reservedSeconds: state.reservedSeconds, &state, now) { return error }
+      state.reservedSeconds += cpuTime.seconds
+      return nil
+    }
+    if let refusal { throw refused(refusal) }
+  }
+
   private func refused(_ error: CallerError) -> CallerError {
     Counter(label: "imageworker.identity.refusals", dimensions: [("identity", name)], factory: metrics).increment()
     return error
@@ -197,6 +207,13 @@ final class CallerImage: Sendable {
   /// used more than they reserved.
   /// - Throws: `quotaExceeded`.
   func checkCPUTime(now: ContinuousClock.Instant = .now) throws(CallerError) { try account.checkCPUTime(now: now) }
+
+  /// Reserves CPU time for more work on the image.
+  /// - Throws: `quotaExceeded`.
+  func reserve(cpuTime: Duration, now: ContinuousClock.Instant = .now) throws(CallerError) {
+    try account.reserve(cpuTime, now: now)
+    reservedSeconds.withLock { $0 += cpuTime.seconds }
+  }
 
   /// Charges received bytes.
   func use(byteCount: Int) { account.use(Double(byteCount), of: .bytes) }

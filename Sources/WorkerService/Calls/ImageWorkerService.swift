@@ -65,8 +65,7 @@ package struct ImageWorkerService: Imageworker_V1_ImageWorkerService.SimpleServi
       let (planned, caller) = (configuration, environment.imageCaller(peer: context.remotePeer))
       let findsFacts = planned.facts ?? false
       let charged = try environment.currentCaller?.beginImage()
-      // Facts are found by a job, which counts what it reads.
-      charged?.use(byteCount: (findsFacts ? 0 : request.image.count) + auxiliary.receivedByteCount)
+      charged?.use(byteCount: request.image.count + auxiliary.receivedByteCount)
       let plan = try await inspect(request.image, planned, auxiliary, caller, cancellation)
       let facts =
         findsFacts ? try await environment.facts(of: request.image, planned, caller, charged, cancellation) : nil

@@ -69,7 +69,9 @@ final class ImageJob {
     clock = JobClock()
     let cost = environment.threadQueue.costs.estimate(
       of: input.source.whole.map { ImageClaim($0.bytes) }, renditions.map(\.configuration), for: caller.connection)
+    try charged?.reserve(cpuTime: cost.duration)
     input.charged = try charged ?? account?.beginImage(cpuTime: cost.duration)
+    input.areBytesCharged = charged != nil
     input.charged?.use(byteCount: auxiliary.receivedByteCount)
     var held = Hold(budget: environment.memory)
     defer { held.release() }

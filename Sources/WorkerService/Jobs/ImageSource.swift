@@ -67,6 +67,8 @@ final class ImageInput {
   private let isHashed: Bool
   /// The image of the caller to charge; `nil` until it has begun, or if callers are not identified.
   var charged: CallerImage?
+  /// Whether the bytes were charged to it before.
+  var areBytesCharged = false
   /// The hash state of the bytes so far, if they are hashed.
   private(set) var hasher = InputHasher()
   /// The unread bytes of the current chunk.
@@ -98,7 +100,7 @@ final class ImageInput {
   /// Replaces the current chunk with the source's next one, and waits for it if necessary.
   func fetch() async throws {
     (chunk, isLastChunk) = try await source.next()
-    charged?.use(byteCount: chunk.count)
+    if !areBytesCharged { charged?.use(byteCount: chunk.count) }
     if isHashed { chunk.withUnsafeBytes { hasher.update($0) } }
   }
 }

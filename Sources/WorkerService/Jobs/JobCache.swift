@@ -53,8 +53,8 @@ final class JobCache: ResultSink {
 
   /// Looks up the results of an image whose bytes were all read.
   ///
-  /// A single result waits for another job that produces the same one. Of several, all are found or none, as the scale of
-  /// decoding depends on all of them.
+  /// A single result waits for another job that produces the same one. Of several, all are found or none, as the scale
+  /// of decoding depends on all of them.
   /// - Returns: The results that were found; they are no longer missing.
   /// - Throws: The error of that job, or `cancelled`.
   func lookUp() async throws -> [Kept] {
@@ -72,10 +72,11 @@ final class JobCache: ResultSink {
 
   /// Returns all results, which are then no longer missing, or none.
   private func takeAll(_ keys: [CacheKey]) -> [Kept] {
-    let kept = zip(missing, keys).compactMap { rendition, key in
-      cache.result(for: key).map { Kept(rendition: rendition, result: $0) }
+    var kept: [Kept] = []
+    for (rendition, key) in zip(missing, keys) {
+      guard let result = cache.result(for: key) else { return [] }
+      kept.append(Kept(rendition: rendition, result: result))
     }
-    guard kept.count == missing.count else { return [] }
     missing = []
     return kept
   }

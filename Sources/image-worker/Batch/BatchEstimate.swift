@@ -24,13 +24,15 @@ struct BatchEstimate: Sendable, Encodable {
 
   /// Three lines, without a line end behind the last.
   var text: String {
-    let first = "\(images) \(images == 1 ? "image" : "images") to process, \(ReadableText.byteCount(inputBytes)); \(finished) already finished"
+    func count(_ images: Int) -> String { images == 1 ? "1 image" : "\(images) images" }
+    let first =
+      "\(count(images)) to process, \(ReadableText.byteCount(inputBytes)); \(finished) already finished"
     if sampleImages == sampleFailed { return first + (images > 0 ? "\nno image of the sample could be processed" : "") }
     return """
       \(first)
       about \(ReadableText.byteCount(outputBytes)) of results in \(ReadableText.clock(.seconds(seconds))), \
       with at most \(ReadableText.byteCount(memoryBytes)) of memory
-      estimated from \(sampleImages) \(sampleImages == 1 ? "image" : "images")\(sampleFailed > 0 ? ", of which \(sampleFailed) failed" : "")
+      estimated from \(count(sampleImages))\(sampleFailed > 0 ? ", of which \(sampleFailed) failed" : "")
       """
   }
 }

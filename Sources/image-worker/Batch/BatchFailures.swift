@@ -20,7 +20,7 @@ struct BatchFailures {
   /// The images of an earlier run that have not ended in this one, and their lines, by their `key`.
   private var others: [[UInt8]: (image: String, line: String)] = [:]
   /// The images that have ended in this run.
-  private var ended: Set<String> = []
+  private var ended: Set<FilePath> = []
 
   /// - `directory`: that of the results.
   init(directory: FilePath) throws {
@@ -39,7 +39,9 @@ struct BatchFailures {
   mutating func add(_ image: BatchImage, _ results: [ResultLine]) throws {
     let (path, output) = (FileSystem.canonical(image.path).text, BatchManifest.Row.output(of: image.place))
     others[Self.key(path, output)] = nil
-    ended.insert(path)
+    ended.insert(FilePath(text: path))
+    // A manifest lists no folders.
+    if case .unreadableFolder? = image.problem { return }
     guard let failed = results.first(where: { $0.status == .failed }) else { return }
     let overrides = image.row?.overrides.flatMap { try? JSONDecoder().decode(JSONValue.self, from: Data($0.utf8)) }
     let options = image.row?.options ?? [:]
@@ -55,7 +57,7 @@ struct BatchFailures {
   /// - `isComplete`: whether the run reached all of its images, so that it knows all results of each.
   func write(isComplete: Bool) throws {
     let left = others.values.filter { image, _ in
-      !(isComplete && ended.contains(image)) && FileSystem.isThere(FilePath(text: image))
+      !(isComplete && ended.contains(FilePath(text: image))) && FileSystem.isThere(FilePath(text: image))
     }
     let lines = lines + left.map(\.line).sorted()
     if lines.isEmpty {

@@ -92,8 +92,8 @@ enum BatchInputs {
   /// folder back to one above it.
   /// - `suffixes`: what names of results have after the image's name.
   /// - Returns: the images, and the number of links that are not followed.
-  /// - Throws: `BatchInputError` for a folder that is also the output directory, `FileError` for a named one that cannot be
-  ///   read; one inside is an image with this problem.
+  /// - Throws: `BatchInputError` for a folder that is also the output directory, `FileError` for a named one that cannot
+  ///   be read; one inside is an image with this problem.
   static func images(
     in inputs: [BatchInput], output: FilePath, suffixes: [String]
   ) throws -> (images: [BatchImage], skippedLinkCount: Int) {

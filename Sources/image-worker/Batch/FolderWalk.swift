@@ -35,7 +35,7 @@ struct FolderWalk {
     let names: [String]
     do { names = try FileSystem.names(in: directory) } catch {
       if parents.isEmpty { throw FileError(nil, directory.text, "cannot be read", "\(error)") }
-      unreadable.append((directory, "\(error)"))
+      if !unreadable.contains(where: { $0.path == directory }) { unreadable.append((directory, "\(error)")) }
       return
     }
     for name in names where !name.hasPrefix(".") {

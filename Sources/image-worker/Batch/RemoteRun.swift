@@ -88,7 +88,9 @@ struct RemoteRun: Sendable {
   private func watchWorkers() async {
     var (failing, reported): (Set<String>, Set<String>) = ([], [])
     while (try? await Task.sleep(for: Self.warningDelay)) != nil {
-      if stop.isStopped, client.statuses.allSatisfy({ $0.error != nil }) { stop.cancellation.cancel() }
+      if stop.isStopped, client.statuses.allSatisfy({ $0.error != nil && $0.itemsInFlight == 0 }) {
+        stop.cancellation.cancel()
+      }
       let failed = client.statuses.filter { $0.error != nil && $0.itemsDone == 0 }
       for status in failed where failing.contains(status.address) {
         if let error = status.error, reported.insert(status.address).inserted { warn(error) }

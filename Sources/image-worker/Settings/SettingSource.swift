@@ -78,8 +78,9 @@ struct SettingSource {
     return text?.isEmpty ?? true ? nil : text
   }
 
-  /// The path of a file without which more callers would be served, so that an empty text, such as of a variable that was
-  /// not set, is an error.
+  /// The path of a file without which more callers would be served.
+  ///
+  /// An empty text, such as of a variable that was not set, is an error.
   mutating func securityFile(_ key: String, _ help: String) throws(SettingsError) -> FilePath? {
     note(key, accepted: "file", default: "none", help, completion: .file())
     guard let given = given[key] else { return nil }

@@ -42,10 +42,18 @@ app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
 
 {{- /* Fails for settings that the chart has already, or that ports and probes would not follow. */ -}}
 {{- define "image-worker.checkSettings" -}}
-{{- range list "HOST" "PORT" "METRICS_HOST" "METRICS_PORT" "INSECURE" -}}
+{{- $own := list "HOST" "METRICS_HOST" "METRICS_PORT" "INSECURE" -}}
+{{- if .Values.tls.secretName }}{{ $own = concat $own (list "TLS_CERTIFICATE" "TLS_KEY") }}{{ end -}}
+{{- if .Values.tls.clientAuthoritySecretName }}{{ $own = append $own "TLS_CLIENT_CA" }}{{ end -}}
+{{- if .Values.identities.secretName }}{{ $own = append $own "IDENTITIES" }}{{ end -}}
+{{- if .Values.presets }}{{ $own = append $own "PRESETS" }}{{ end -}}
+{{- range $own -}}
 {{- if hasKey $.Values.settings . -}}
 {{- fail (printf "settings.%s: the chart sets IMAGE_WORKER_%s itself; remove it" . .) -}}
 {{- end -}}
+{{- end -}}
+{{- if hasKey .Values.settings "PORT" -}}
+{{- fail "settings.PORT: the port of the pod is 50051, as its probes and Services expect; remove it" -}}
 {{- end -}}
 {{- end }}
 
