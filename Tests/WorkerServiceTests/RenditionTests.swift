@@ -155,7 +155,7 @@ struct RenditionTests {
     }
   }
 
-  @Test("that are cached are returned, and only the others are produced")
+  @Test("that are cached are returned together, and not as results of other requests")
   func cache() async throws {
     let cache = try ResultCache(limits: CacheLimits(), logger: Logger(label: "test"))
     try await withWorker(cache: cache) { client, environment in
@@ -164,12 +164,14 @@ struct RenditionTests {
         .named("f", preset: "favicon"), .named("p", preset: "preview"),
         .named("bad") { $0.crop = .with { ($0.x, $0.width, $0.height) = (500, 9, 9) } },
       ]
-      let first = try await client.processRenditions(Self.request(sizes))
-      #expect(first["f"]?.report?.cacheHit == true && first["f"]?.bytes == favicon.bytes)
-      #expect(first["p"]?.report?.cacheHit == false && first["bad"]?.parts == ["error"])
+      let failing = try await client.processRenditions(Self.request(sizes))
+      #expect(failing["f"]?.report?.cacheHit == false && failing["bad"]?.parts == ["error"])
+      let first = try await client.processRenditions(Self.request(Array(sizes.prefix(2))))
+      #expect(first.values.allSatisfy { $0.report?.cacheHit == false })
       let second = try await client.processRenditions(Self.request(Array(sizes.prefix(2))))
       #expect(second.values.allSatisfy { $0.report?.cacheHit == true } && second["p"]?.bytes == first["p"]?.bytes)
-      #expect(try await client.process(Self.photo, preset: "preview").report?.cacheHit == true)
+      #expect(try await client.process(Self.photo, preset: "preview").report?.cacheHit == false)
+      #expect(try await client.process(Self.photo, preset: "favicon").bytes == favicon.bytes)
 
       let png = Fixture.bytes("photo.png")
       let chunked = try await client.batch([
