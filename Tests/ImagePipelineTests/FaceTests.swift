@@ -152,7 +152,9 @@ struct FaceTests {
   @Test("a face of which another region hides a part is found and hidden as a whole")
   func overlapped() throws {
     let file = try Self.image([(100, 100, 200), (600, 300, 120)])
-    let bar = Region(area: Crop(unit: .pixels, x: 150, y: 180, width: 100, height: 40), effect: .fill)
+    let bar = Region(
+      area: Crop(unit: .pixels, x: 150, y: 200, width: 100, height: 40), effect: .fill,
+      color: Color(red: 200, green: 200, blue: 200))
     let alone = try process(file, Self.hiding()).report
     let both = try process(file, Self.hiding { $0.regions = [bar] + ($0.regions ?? []) }).report
     #expect(alone.faces.count == 2 && both.faces == alone.faces && both.hiddenRegions.count == 3)
