@@ -41,7 +41,10 @@ struct BatchRequests {
         ?? ProcessingConfiguration()
     } catch {
       let field = error.field.hasPrefix("presets.") ? String(error.field.dropFirst("presets.".count)) : "overrides"
-      throw ManifestProblem("\(field) \(error.message)")
+      // Most messages begin with the field.
+      let name = field.dropFirst("overrides.".count) + " "
+      let message = error.message.hasPrefix(name) ? error.message.dropFirst(name.count) : error.message[...]
+      throw ManifestProblem("\(field) \(message)")
     }
   }
 
