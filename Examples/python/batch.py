@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
 """Processes many images on one stream, in chunks. Usage: batch.py FOLDER INPUT...
 
-Writes each result to the folder, which is created if missing, under its input's name. Needs `pip install grpcio grpcio-reflection`.
+Writes each result to the folder, which is created if missing, under its input's name; inputs that differ in their extension only
+keep it. Needs `pip install grpcio grpcio-reflection`.
 """
 
 import os
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -39,12 +41,15 @@ def main(folder: Path, paths: list[str]) -> int:
     process = channel.stream_stream(
         "/imageworker.v1.ImageWorkerService/BatchProcess", request_type.SerializeToString, response_type.FromString)
 
+    stems = Counter(Path(path).stem for path in paths)
     files, failed = {}, 0
     for response in process(requests(request_type, paths)):
         item = response.item_id
         match response.WhichOneof("part"):
             case "header":
-                files[item] = open(folder / (Path(item).stem + EXTENSIONS[response.header.format]), "wb")
+                path = Path(item)
+                name = path.stem if stems[path.stem] == 1 else path.name
+                files[item] = open(folder / (name + EXTENSIONS[response.header.format]), "wb")
             case "chunk":
                 files[item].write(response.chunk)
             case "report":
