@@ -75,6 +75,8 @@ struct ImageWorker: AsyncParsableCommand {
     if let command = arguments.first, let problem = problem(ofCommand: command) {
       end(ValidationError(problem))
     }
+    // Their letters may ask for the help, which is no error of the parser.
+    if let problem = problem(ofFiles: arguments) { end(ValidationError(problem)) }
     await execute(arguments)
   }
 
@@ -82,8 +84,6 @@ struct ImageWorker: AsyncParsableCommand {
     do {
       var command: any ParsableCommand
       do { command = try parseAsRoot(arguments) } catch {
-        // Their letters may also ask for the help.
-        if let problem = problem(ofFiles: arguments) { throw ValidationError(problem) }
         if exitCode(for: error) == ExitStatus.usage.code { explainUnknownOption(arguments) }
         throw error
       }
