@@ -19,11 +19,11 @@ static void fail(void) {
   exit(1);
 }
 
-static bytes process(bytes image, char **arguments) {
+static bytes process(bytes file, char **arguments) {
   VipsImage *image = NULL;
   bytes result = {0};
   const int status = vips_thumbnail_buffer(
-      image.start, image.count, &image, atoi(arguments[2]), "height", atoi(arguments[3]), "size", VIPS_SIZE_DOWN, NULL);
+      file.start, file.count, &image, atoi(arguments[2]), "height", atoi(arguments[3]), "size", VIPS_SIZE_DOWN, NULL);
   if (status != 0 || vips_image_write_to_buffer(image, arguments[4], &result.start, &result.count, NULL) != 0) {
     fail();
   }
