@@ -98,7 +98,7 @@ extension Warning {
     case .droppedFrames(let count, let isMinimum):
       ReportedWarning(
         .framesDropped,
-        "the result lacks \(isMinimum ? "at minimum " : "")\(count) of the animation's frames; to keep them, set "
+        "the result lacks \(isMinimum ? "at least " : "")\(count) of the animation's frames; to keep them, set "
           + "max_frames, and preferred_format to one of \(Self.animationFormats)", ["frames": "\(count)"])
     case .repairedDamage:
       ReportedWarning(.damageRepaired, "the file is damaged; the decoder repaired or skipped the damaged parts")

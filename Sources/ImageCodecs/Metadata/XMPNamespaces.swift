@@ -2,7 +2,7 @@
 ///
 /// Programs may choose any prefix for a namespace. One that is not declared means what it usually does.
 struct XMPNamespaces {
-  /// A kind of namespace, as far as an editor tells them apart.
+  /// What the properties of a namespace describe.
   enum Kind {
     /// Describes data behind the image, which a result does not have: gain maps, depth maps, and videos.
     case dataBehindImage

@@ -24,7 +24,9 @@ struct ImageAnalysis: ~Copyable {
     for configuration in configurations { try configuration.checkAnalysis(of: header) }
     var purposes: [[HiddenArea]: ImageSearch.Purpose] = [:]
     for configuration in configurations where configuration.needsAnalysis {
-      purposes[configuration.hiddenAreas(ofSearchIn: header), default: .init()].others.append(configuration)
+      if configuration.trim != nil || configuration.choosesBySaliency {
+        purposes[configuration.hiddenAreas(ofSearchIn: header), default: .init()].others.append(configuration)
+      }
       guard configuration.findsFaces else { continue }
       purposes[configuration.hiddenAreas(ofFacesIn: header), default: .init()].faces.append(configuration)
     }

@@ -7,7 +7,7 @@ final class ImageSearch {
   struct Purpose {
     /// Those whose faces are found.
     var faces: [ProcessingConfiguration] = []
-    /// Those for which the border or the saliency is found, if they need one.
+    /// Those for which the border or the saliency is found.
     var others: [ProcessingConfiguration] = []
   }
 
