@@ -41,6 +41,7 @@ package struct Playground: Service {
   private let address: Address
   private let responder: PlaygroundResponder
   private let uploads: UploadStore
+  private let hasRoom: @Sendable () -> Bool
   private let logger: Logger
 
   /// Creates the page of a worker.
@@ -49,9 +50,14 @@ package struct Playground: Service {
   ///   - address: Where to serve it.
   ///   - environment: The worker's shared state.
   ///   - worker: The address of the gRPC listener, once it is known, for the commands that the page shows.
+  ///   - hasRoom: Returns whether a connection that was accepted is kept.
   ///   - logger: Reports the address of the page.
-  package init(address: Address, environment: WorkerEnvironment, worker: WorkerAddress, logger: Logger) {
+  package init(
+    address: Address, environment: WorkerEnvironment, worker: WorkerAddress, hasRoom: @escaping @Sendable () -> Bool,
+    logger: Logger
+  ) {
     self.address = address
+    self.hasRoom = hasRoom
     self.logger = logger
     uploads = UploadStore(memory: environment.memory, maxByteCount: environment.limits.maxMessageByteCount)
     responder = PlaygroundResponder(
@@ -73,9 +79,10 @@ package struct Playground: Service {
     let logger = logger
     var quiet = logger
     quiet.logLevel = max(logger.logLevel, .warning)
-    let responder = responder
+    let (responder, hasRoom) = (responder, hasRoom)
     let connections = HTTP1Channel.Configuration(
-      additionalChannelHandlers: [StalledConnection { responder.isStopping }], idleTimeout: .seconds(Self.idleSeconds))
+      additionalChannelHandlers: [StalledConnection(hasRoom: hasRoom) { responder.isStopping }],
+      idleTimeout: .seconds(Self.idleSeconds))
     let server = try HTTPServerBuilder.http1(configuration: connections).buildServer(
       configuration: ServerConfiguration(
         address: .hostname(address.host, port: port),

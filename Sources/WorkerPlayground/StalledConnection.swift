@@ -1,8 +1,8 @@
 internal import NIOCore
 internal import Synchronization
 
-/// Ends a connection on which nothing moves: one whose page does not read what is written to it, and while the worker
-/// stops, one whose request does not arrive.
+/// Ends a connection for which there is no room, and one on which nothing moves: whose page does not read what is written
+/// to it, or, while the worker stops, whose request does not arrive.
 ///
 /// A result that nobody reads would keep the process that works on it from others.
 final class StalledConnection: ChannelDuplexHandler, RemovableChannelHandler {
@@ -16,12 +16,16 @@ final class StalledConnection: ChannelDuplexHandler, RemovableChannelHandler {
   private static let limitAtEnd = TimeAmount.seconds(2)
   private static let interval = TimeAmount.seconds(1)
 
+  private let hasRoom: @Sendable () -> Bool
   private let isStopping: @Sendable () -> Bool
   private var waitingCount = 0
   private var progressed = NIODeadline.now()
   private var task: RepeatedTask?
 
-  init(isStopping: @escaping @Sendable () -> Bool) { self.isStopping = isStopping }
+  init(hasRoom: @escaping @Sendable () -> Bool, isStopping: @escaping @Sendable () -> Bool) {
+    self.hasRoom = hasRoom
+    self.isStopping = isStopping
+  }
 
   func handlerAdded(context: ChannelHandlerContext) {
     let loopBound = NIOLoopBound((self, context), eventLoop: context.eventLoop)
@@ -32,6 +36,11 @@ final class StalledConnection: ChannelDuplexHandler, RemovableChannelHandler {
   }
 
   func handlerRemoved(context: ChannelHandlerContext) { task?.cancel() }
+
+  func channelActive(context: ChannelHandlerContext) {
+    guard hasRoom() else { return context.close(promise: nil) }
+    context.fireChannelActive()
+  }
 
   func channelInactive(context: ChannelHandlerContext) {
     task?.cancel()

@@ -3,6 +3,7 @@ internal import Dispatch
 internal import Fields
 internal import ImagePipeline
 internal import LibC
+internal import Synchronization
 internal import WorkerService
 internal import WorkerTelemetry
 
@@ -35,8 +36,13 @@ enum Program {
     dispatchMain()
   }
 
+  private static let outputWasClosed = Atomic(false)
+  /// Whether standard output was closed, so that what is written to it is lost.
+  static var isOutputLost: Bool { outputWasClosed.load(ordering: .relaxed) }
+
   /// Opens those of standard input, output and error that are closed, as other files would take their places.
   private static func openStandardDescriptors() {
+    outputWasClosed.store(fcntl(STDOUT_FILENO, F_GETFD) < 0, ordering: .relaxed)
     for descriptor: Int32 in 0...2 where fcntl(descriptor, F_GETFD) < 0 { _ = open("/dev/null", O_RDWR) }
   }
 

@@ -1,4 +1,5 @@
 internal import ArgumentParser
+internal import Dispatch
 internal import ImagePipeline
 internal import SystemPackage
 internal import WorkerTelemetry
@@ -80,6 +81,9 @@ struct Process: AsyncParsableCommand {
       let directory = path.removingLastComponent()
       try prepare(directory.isEmpty ? "." : directory)
     case .standardOutput:
+      if Program.isOutputLost {
+        throw ValidationError("--out is -, and standard output is closed; redirect it, or name a file.")
+      }
       if case .terminal = StreamKind(of: .standardOutput) {
         throw ValidationError("--out is -, and standard output is a terminal; redirect it, or name a file.")
       }
@@ -95,6 +99,8 @@ struct Process: AsyncParsableCommand {
 
   private func process(_ requested: RequestedResults, _ place: ResultPlace, trace: ChromeTrace?) async throws {
     let files = images.inputs.map(ImageFile.init(argument:))
+    let signals = PartialFile.removeAtSignals()
+    defer { for source in signals { source.cancel() } }
     let destinations = Destinations(images: files.filter { !$0.isStandardInput }.map(\.path))
     let report = RunReport(
       imageCount: files.count, json: report.json, quiet: report.quiet, showsDetails: images.timings, place: place)

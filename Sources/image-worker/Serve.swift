@@ -101,14 +101,17 @@ struct Serve: AsyncParsableCommand {
     let endpoint = settings.metricsPort.map { port in
       ListeningService(
         MetricsEndpoint(
-          host: settings.metricsHost, port: port, secure: worker.security.metricsListener?.secure, registry: metrics,
+          host: settings.metricsHost, port: port, secure: worker.security.metricsListener?.secure,
+          hasRoom: ConnectionRoom().hasAccepted, registry: metrics,
           isServing: { [health = worker.health] in health.status == .serving }, logger: logger),
         at: .tcp(host: settings.metricsHost, port: port),
         options: ListenError.Options(host: "--metrics-host", port: "--metrics-port"))
     }
     let page = playground.map { address in
       ListeningService(
-        Playground(address: address, environment: environment, worker: worker.address, logger: logger),
+        Playground(
+          address: address, environment: environment, worker: worker.address, hasRoom: ConnectionRoom().hasAccepted,
+          logger: logger),
         at: .tcp(host: address.host, port: address.port),
         options: ListenError.Options(host: "--playground-host", port: "--playground-port"))
     }

@@ -11,6 +11,7 @@ import struct
 import subprocess
 import threading
 import time
+import urllib.request
 from concurrent.futures import ThreadPoolExecutor
 
 import grpc
@@ -314,6 +315,30 @@ def test_without_descriptors_the_worker_rests_and_says_so():
     with grpc.insecure_channel(worker.address) as channel:
         answer = health_pb2_grpc.HealthStub(channel).Check(health_pb2.HealthCheckRequest(), timeout=60, wait_for_ready=True)
         assert answer.status == health_pb2.HealthCheckResponse.SERVING
+    assert worker.stop() == 0
+
+
+def test_connections_of_http_leave_descriptors_for_the_rest():
+    worker = Worker("--metrics-port", "0", "--playground-port", "0")
+    log = "".join(worker.log)
+    pages = [re.search(pattern, log)[1] for pattern in (r"metrics.*?(127\.0\.0\.1:\d+)", r"//(127\.0\.0\.1:\d+/)")]
+    ports = [int(re.search(r":(\d+)", page)[1]) for page in pages]
+    used = len(os.listdir(f"/proc/{worker.process.pid}/fd"))
+    resource.prlimit(worker.process.pid, resource.RLIMIT_NOFILE, (used + 24, used + 24))
+    connections = [socket.create_connection(("127.0.0.1", port)) for port in ports for _ in range(60)]
+    for connection in connections:
+        connection.settimeout(20)
+    # Those for which there is no room are closed.
+    closed = [connection for connection in connections[-20:] if connection.recv(1) == b""]
+    assert len(closed) == 20
+    # Sixteen are left for what is not a connection.
+    assert len(os.listdir(f"/proc/{worker.process.pid}/fd")) <= used + 8
+    for connection in connections:
+        connection.close()
+    assert wait_until(lambda: len(os.listdir(f"/proc/{worker.process.pid}/fd")) <= used)
+    for page in pages[0] + "/health", pages[1]:
+        with urllib.request.urlopen(f"http://{page}", timeout=60) as response:
+            assert response.status == 200
     assert worker.stop() == 0
 
 

@@ -255,9 +255,39 @@ def test_closed_standard_descriptors_are_replaced(tmp_path):
         ["sh", "-c", 'exec "$0" process "$1" --out "$2" <&- >&-', os.environ["IMAGE_WORKER"], FIXTURES / "photo.png",
          tmp_path / "a.jpg"], stderr=subprocess.PIPE, text=True, timeout=60)
     assert run.returncode == 0 and run.stderr == ""
+    run = subprocess.run(
+        ["sh", "-c", 'exec "$0" process "$1" --out - >&-', os.environ["IMAGE_WORKER"], FIXTURES / "photo.png"],
+        stderr=subprocess.PIPE, text=True, timeout=60)
+    assert run.returncode == 64 and "--out is -, and standard output is closed" in run.stderr
     worker = Worker(prefix=("sh", "-c", 'exec "$0" "$@" <&- >&-'))
     assert [os.readlink(f"/proc/{worker.process.pid}/fd/{number}") for number in range(2)] == ["/dev/null"] * 2
     assert worker.stop() == 0
+
+
+def test_a_signal_leaves_nothing_of_a_result_that_is_not_complete(tmp_path):
+    from conftest import FIXTURES
+    # A result that needs seconds, and an image that never arrives.
+    for image in FIXTURES / "photo.png", "-":
+        run = subprocess.Popen(
+            [os.environ["IMAGE_WORKER"], "process", image, "--out", tmp_path / "a.avif", "--avif-effort", "9",
+             "--allow-upscale", "--max-width", "3000"], stdin=subprocess.PIPE)
+        if image != "-":
+            assert wait_until(lambda: list(tmp_path.iterdir()))
+        else:
+            time.sleep(0.3)
+        run.send_signal(signal.SIGINT)
+        assert run.wait(60) == -signal.SIGINT
+        assert not list(tmp_path.iterdir())
+
+
+def test_the_memory_of_one_image_is_limited_by_an_option(tmp_path):
+    from conftest import FIXTURES
+    for limit, code in ("1", 1), ("300", 0):
+        run = subprocess.run(
+            [os.environ["IMAGE_WORKER"], "process", FIXTURES / "photo.png", "--out", tmp_path / "a.avif",
+             "--image-memory-limit-mib", limit], stderr=subprocess.PIPE, text=True, timeout=60)
+        assert run.returncode == code, run.stderr
+        assert ("raise --image-memory-limit-mib" in run.stderr) == (code == 1)
 
 
 def test_too_few_descriptors_are_an_error_and_the_minimum_is_enough():

@@ -35,7 +35,9 @@ extension ProcessingConfiguration {
   package static let maxTextByteCount = 2000
 
   /// A text that XML can contain.
-  private static let text = FieldRule<String>.values("1 to \(maxTextByteCount) bytes without control characters") {
+  private static let text = FieldRule<String>.values(
+    "1 to \(maxTextByteCount) bytes without control characters other than tabs and line feeds"
+  ) {
     text in
     (1...maxTextByteCount).contains(text.utf8.count)
       && text.unicodeScalars.allSatisfy { scalar in

@@ -1,5 +1,6 @@
 internal import LibC
 internal import NIOCore
+internal import Synchronization
 
 /// Keeps some file descriptors of the process from connections.
 ///
@@ -58,4 +59,15 @@ package struct SpareDescriptors {
     // Without ".", ".." and the directory itself.
     return count - 3
   }
+}
+
+/// Whether a listener without `AcceptPause` may keep the connections that it accepts.
+package final class ConnectionRoom: Sendable {
+  private let spare = Mutex(SpareDescriptors())
+
+  /// Creates the room of one listener.
+  package init() {}
+
+  /// Returns whether a connection that was accepted leaves enough descriptors.
+  package func hasAccepted() -> Bool { spare.withLock { $0.remain(after: 1) } }
 }

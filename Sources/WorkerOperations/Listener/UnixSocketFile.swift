@@ -26,25 +26,45 @@ struct UnixSocketFile {
     }
   }
 
-  /// Creates the socket by `body`, which binds it, and sets its permissions.
+  /// Binds a socket to the file, sets its permissions, and lets `body` listen on the socket.
   ///
-  /// The file is removed when the socket is closed, unless another process has replaced it.
+  /// The file is removed when the socket is closed, unless another process has replaced it. SwiftNIO would remove it in
+  /// any case if it bound the socket itself.
   ///
   /// - Throws: `Failure`, and the errors of `body`.
-  func bind<Inbound: Sendable, Outbound: Sendable>(
-    _ body: () async throws -> NIOAsyncChannel<Inbound, Outbound>
+  func listen<Inbound: Sendable, Outbound: Sendable>(
+    _ body: (NIOBSDSocket.Handle) async throws -> NIOAsyncChannel<Inbound, Outbound>
   ) async throws -> NIOAsyncChannel<Inbound, Outbound> {
+    let address = try SocketAddress(unixDomainSocketPath: path)
     try await removeStale()
-    // Until the permissions are set, only the worker's own user may connect.
-    let mask = umask(0o177)
-    defer { umask(mask) }
-    let listener = try await body()
+    let listener = try await body(try bound(to: address))
     guard chmod(path, mode_t(permissions)) == 0 else { throw Failure.failed("chmod", errno: errno) }
     let own = number
     listener.channel.closeFuture.whenComplete { _ in
       if own != nil, number == own { unlink(path) }
     }
     return listener
+  }
+
+  /// Returns a socket with the file, to which only the worker's own user may connect until its permissions are set.
+  private func bound(to address: SocketAddress) throws(Failure) -> NIOBSDSocket.Handle {
+    #if os(Linux)
+      let kind = Int32(SOCK_STREAM.rawValue)
+    #else
+      let kind = SOCK_STREAM
+    #endif
+    let descriptor = socket(AF_UNIX, kind, 0)
+    guard descriptor >= 0 else { throw Failure.failed("socket", errno: errno) }
+    _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC)
+    let mask = umask(0o177)
+    let status = address.withSockAddr { LibC.bind(descriptor, $0, socklen_t($1)) }
+    let code = errno
+    umask(mask)
+    guard status == 0 else {
+      close(descriptor)
+      throw Failure.failed("bind", errno: code)
+    }
+    return descriptor
   }
 
   /// The number of the file in its file system, which distinguishes it from a later one of the same path.

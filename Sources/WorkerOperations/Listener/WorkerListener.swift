@@ -61,8 +61,8 @@ package struct WorkerListener: HTTP2ServerTransport.ListenerFactory {
         return try await bootstrap.bind(host: host, port: port) { configure($0, connectionConfigurator) }
       case .unix(let path, let permissions):
         let file = UnixSocketFile(path: path, permissions: permissions)
-        return try await file.bind {
-          try await bootstrap.bind(unixDomainSocketPath: path) { configure($0, connectionConfigurator) }
+        return try await file.listen { descriptor in
+          try await bootstrap.bind(descriptor) { configure($0, connectionConfigurator) }
         }
       case .inherited(let descriptor):
         // Programs that the worker executes have no use for it.

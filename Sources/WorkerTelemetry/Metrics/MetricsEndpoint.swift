@@ -1,5 +1,6 @@
 package import Logging
 package import NIOCore
+internal import LibC
 internal import NIOHTTP1
 internal import NIOPosix
 internal import ServiceLifecycle
@@ -16,6 +17,7 @@ package struct MetricsEndpoint: Service {
   private let host: String
   private let port: Int
   private let secure: (@Sendable (any Channel) throws -> Void)?
+  private let hasRoom: @Sendable () -> Bool
   private let registry: MetricRegistry
   private let isServing: @Sendable () -> Bool
   private let logger: Logger
@@ -26,16 +28,19 @@ package struct MetricsEndpoint: Service {
   ///   - host: The address to listen on.
   ///   - port: The port number; 0 selects any free port.
   ///   - secure: Adds the handlers of TLS to an accepted connection; `nil` for plaintext.
+  ///   - hasRoom: Returns whether a connection that was accepted is kept.
   ///   - registry: The metrics to serve.
   ///   - isServing: Returns whether the worker is healthy and serves.
   ///   - logger: The logger that reports the address.
   package init(
-    host: String, port: Int, secure: (@Sendable (any Channel) throws -> Void)? = nil, registry: MetricRegistry,
+    host: String, port: Int, secure: (@Sendable (any Channel) throws -> Void)? = nil,
+    hasRoom: @escaping @Sendable () -> Bool = { true }, registry: MetricRegistry,
     isServing: @escaping @Sendable () -> Bool, logger: Logger
   ) {
     self.host = host
     self.port = port
     self.secure = secure
+    self.hasRoom = hasRoom
     self.registry = registry
     self.isServing = isServing
     self.logger = logger
@@ -45,11 +50,13 @@ package struct MetricsEndpoint: Service {
   ///
   /// - Throws: An I/O error if the address cannot be bound.
   package func run() async throws {
-    let (content, secure) = (MetricsContent(registry: registry, isServing: isServing), secure)
+    let content = MetricsContent(registry: registry, isServing: isServing)
+    let (secure, hasRoom) = (secure, hasRoom)
     let channel = try await ServerBootstrap(group: .singletonMultiThreadedEventLoopGroup)
       .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
       .childChannelInitializer { channel in
         channel.eventLoop.makeCompletedFuture {
+          guard hasRoom() else { throw IOError(errnoCode: EMFILE, reason: "accept") }
           let pipeline = channel.pipeline.syncOperations
           try secure?(channel)
           try pipeline.configureHTTPServerPipeline()

@@ -79,9 +79,8 @@ struct Batch: AsyncParsableCommand {
     if !(1...1_048_576).contains(memoryLimit) {
       throw ValidationError("--memory-limit-mib is \(memoryLimit); it must be between 1 and 1048576.")
     }
-    if results.namesFaceDetector, !remote.workers.isEmpty {
-      throw ValidationError(
-        "--face-detector is for images that this process works on; it cannot be combined with --to.")
+    if let option = results.localOption, !remote.workers.isEmpty {
+      throw ValidationError("\(option) is for images that this process works on; it cannot be combined with --to.")
     }
     if report.traceOut != nil, !remote.workers.isEmpty {
       throw ValidationError("--trace-out shows the stages of this process; it cannot be combined with --to.")

@@ -126,7 +126,7 @@ struct BatchSample: Sendable {
 
   private func process(_ image: BatchImage) -> Outcome? {
     let requested = output.requested(of: image)
-    let file = ImageFile(path: image.path).with(requested.auxiliary)
+    let file = ImageFile(path: image.path).with(requested.auxiliary, requested.limits)
     let request = ImageFile.Request.renditions(requested.results.map(\.configuration))
     var byteCount: UInt64 = 0
     guard let plan = try? file.plan(request),

@@ -53,7 +53,7 @@ struct BatchOutput: Sendable {
   func existing(_ image: BatchImage) -> [ResultLine]? {
     let requested = requested(of: image)
     let results = requested.results
-    let file = ImageFile(path: image.path).with(requested.auxiliary)
+    let file = ImageFile(path: image.path).with(requested.auxiliary, requested.limits)
     guard let plan = try? file.plan(.renditions(results.map(\.configuration))) else { return nil }
     var places: [FilePath] = []
     for (result, rendition) in zip(results, plan.renditions) {

@@ -11,6 +11,7 @@ struct ImageFile: Sendable {
   let path: FilePath
   /// The images that overlays name.
   private var auxiliary = AuxiliaryImages()
+  private var limits = ImageLimits()
   /// Read in place of the file.
   private let input: StandardInput?
 
@@ -24,10 +25,10 @@ struct ImageFile: Sendable {
 
   var isStandardInput: Bool { input != nil }
 
-  /// Returns this file with the images that overlays name.
-  func with(_ auxiliary: AuxiliaryImages) -> ImageFile {
+  /// Returns this file with the images that overlays name, and limits.
+  func with(_ auxiliary: AuxiliaryImages, _ limits: ImageLimits = ImageLimits()) -> ImageFile {
     var file = self
-    file.auxiliary = auxiliary
+    (file.auxiliary, file.limits) = (auxiliary, limits)
     return file
   }
 
@@ -37,7 +38,7 @@ struct ImageFile: Sendable {
   func plan(_ request: Request, inspects: Bool = false) throws -> ImagePlan {
     try withWindows({ try $0.readAhead(byteCount: $1) }) { window in
       let server = ImageServer(
-        limits: ImageLimits(), cancellation: Cancellation(), tracing: TraceTarget(), auxiliary: auxiliary)
+        limits: limits, cancellation: Cancellation(), tracing: TraceTarget(), auxiliary: auxiliary)
       return try Self.plan(request.withoutAnalysis(), server, &window, inspects: inspects)
     }
   }
@@ -63,7 +64,7 @@ struct ImageFile: Sendable {
     try withWindows({ try $0.read(byteCount: $1) }) { window in
       let clock = JobClock()
       let server = ImageServer(
-        limits: ImageLimits(), cancellation: cancellation, tracing: tracing, auxiliary: auxiliary)
+        limits: limits, cancellation: cancellation, tracing: tracing, auxiliary: auxiliary)
       let plan = try Self.plan(request, server, &window)
       var outcomes: [Outcome?] = plan.renditions.map {
         if case .failure(let error) = $0 { .failure(error) } else { nil }

@@ -37,7 +37,7 @@ struct LocalImage: Sendable {
     cancellation: Cancellation, trace: ChromeTrace?, admit: (UInt64) async throws -> Room
   ) async throws -> [Written] {
     let results = requested.results
-    let file = file.with(requested.auxiliary)
+    let file = file.with(requested.auxiliary, requested.limits)
     let plan = try file.plan(.renditions(results.map(\.configuration)))
     let previewPlan = requested.hasPreview ? (try? file.plan(preview)) : nil
     let places = zip(results, plan.renditions).map { result, plan in
@@ -107,7 +107,7 @@ struct LocalImage: Sendable {
     _ tracing: TraceTarget
   ) throws -> [Written] {
     let files = try paths.map { try ResultFile($0, in: place) }
-    let outcomes = try file.with(requested.auxiliary).process(
+    let outcomes = try file.with(requested.auxiliary, requested.limits).process(
       request, renditionIDs: ids.count > 1 ? ids : [], cancellation: cancellation, tracing: tracing
     ) { try files[$0].write($1) }
     return zip(zip(ids, zip(paths, files)), outcomes).map { target, outcome in

@@ -1,3 +1,4 @@
+internal import Dispatch
 internal import LibC
 internal import Synchronization
 internal import SystemPackage
@@ -9,6 +10,9 @@ final class PartialFile: Sendable {
   private let file: FileDescriptor
   private let isOpen = Mutex(true)
 
+  /// The hidden files that are not complete.
+  private static let unfinished = Mutex<Set<FilePath>>([])
+
   /// - `path`: a file there is replaced when this one is complete.
   /// - `number`: a part of the hidden file's name, which nobody can foresee.
   init(_ path: FilePath, number: UInt64 = .random(in: 0 ... .max)) throws {
@@ -19,6 +23,7 @@ final class PartialFile: Sendable {
     do { file = try Self.created(temporary) } catch {
       throw FileError(nil, path.text, "cannot be written", "\(error)")
     }
+    _ = Self.unfinished.withLock { [temporary] in $0.insert(temporary) }
   }
 
   /// Creates a file that is locked for as long as it is open.
@@ -31,6 +36,27 @@ final class PartialFile: Sendable {
       var status = stat()
       if flock(file.rawValue, LOCK_EX) != 0 || fstat(file.rawValue, &status) != 0 || status.st_nlink > 0 { return file }
       try file.close()
+    }
+  }
+
+  /// Lets signals that end the process remove what is not complete before they do.
+  ///
+  /// The threads of Swift may all be at work, or wait for standard input.
+  static func removeAtSignals() -> [any DispatchSourceSignal] {
+    [SIGINT, SIGTERM, SIGHUP].compactMap { number in
+      // One that is ignored already, as by nohup, stays so.
+      let ignored = unsafeBitCast(SIG_IGN, to: Int.self)
+      guard unsafeBitCast(signal(number, SIG_IGN), to: Int.self) != ignored else { return nil }
+      let source = DispatchSource.makeSignalSource(signal: number, queue: .global())
+      source.setEventHandler {
+        unfinished.withLock { paths in
+          for path in paths { _ = path.withPlatformString { unlink($0) } }
+          signal(number, SIG_DFL)
+          kill(getpid(), number)
+        }
+      }
+      source.resume()
+      return source
     }
   }
 
@@ -64,6 +90,7 @@ final class PartialFile: Sendable {
         if rename(from, to) != 0 { throw failure(Errno(rawValue: errno)) }
       }
     }
+    _ = Self.unfinished.withLock { $0.remove(temporary) }
   }
 
   private func failure(_ error: any Error) -> FileError {
@@ -83,5 +110,6 @@ final class PartialFile: Sendable {
   deinit {
     try? close()
     _ = temporary.withPlatformString { unlink($0) }
+    _ = Self.unfinished.withLock { $0.remove(temporary) }
   }
 }

@@ -61,7 +61,9 @@ extension ConfigurationPart {
   }
 
   static func validate(_ values: OptionValues) throws {
-    do { _ = try ConfigurationTable.configuration(values) } catch { throw ValidationError(error.message) }
+    do { _ = try ConfigurationTable.configuration(values) } catch {
+      throw ValidationError(ConfigurationTable.optionText(of: error.message, field: error.field))
+    }
   }
 }
 
@@ -98,6 +100,16 @@ enum ConfigurationTable {
     }
   }
 
+  /// Returns the message of an error with fields spelled as options, and the option of its field named first if the
+  /// message does not name it.
+  static func optionText(of message: String, field: String?) -> String {
+    let text = optionText(of: message)
+    let name = field?.prefix { $0 != "." && $0 != "[" }
+    guard let name, let option = fields.first(where: { $0.path == [String(name)] }), !text.contains("--\(option.name)")
+    else { return text }
+    return "--\(option.name): \(text)"
+  }
+
   private static func set(_ value: FieldValue, at path: ArraySlice<String>, in record: inout [String: FieldValue]) {
     guard let name = path.first else { return }
     guard path.count > 1 else { return record[name] = value }
@@ -113,7 +125,10 @@ extension PipelineError {
   var isOfRequest: Bool { [.invalidField, .unservedField, .unknownPreset].contains(code) }
 
   /// The message with fields spelled as options, as in `--max-width` for `max_width`.
-  var optionMessage: String { ConfigurationTable.optionText(of: message) }
+  var optionMessage: String {
+    let text = ConfigurationTable.optionText(of: message, field: field)
+    return limit?.name == "image_memory_limit" ? text + "; raise --image-memory-limit-mib" : text
+  }
 }
 
 extension ReportedWarning {

@@ -25,6 +25,8 @@ struct RequestedResults: Sendable {
   var hasPreview = false
   /// The images that overlays name.
   var auxiliary = AuxiliaryImages()
+  /// The limits of an image that this process works on.
+  var limits = ImageLimits()
 
   static let previewSuffix = "-preview"
 
@@ -76,14 +78,29 @@ struct PresetOptions: ParsableArguments {
   var overlays: String?
 }
 
-/// The option by which `process` and `batch` choose how faces are found.
-struct FaceOptions: ParsableArguments {
+/// The options by which `process` and `batch` choose how this process works on images.
+struct LocalWorkOptions: ParsableArguments {
   @Option(
     help: ArgumentHelp(
       "\(FaceDetectorFile.help) Default: \(FaceDetectorFile.defaultText).", valueName: "file"), completion: .file())
   var faceDetector: String?
+  @Option(
+    name: .customLong("image-memory-limit-mib"),
+    help: ArgumentHelp("Limit the memory of one image. Default: 384; of a HEIC or AVIF 640.", valueName: "MiB"))
+  var imageMemoryLimit: Int?
 
-  func validate() throws { if let faceDetector { try FaceDetectorFile.use(faceDetector) } }
+  /// The option that is given; `nil` if there is none.
+  var given: String? {
+    if faceDetector != nil { return "--face-detector" }
+    return imageMemoryLimit == nil ? nil : "--image-memory-limit-mib"
+  }
+
+  func validate() throws {
+    if let faceDetector { try FaceDetectorFile.use(faceDetector) }
+    if let imageMemoryLimit, !(1...1_048_576).contains(imageMemoryLimit) {
+      throw ValidationError("--image-memory-limit-mib is \(imageMemoryLimit); it must be between 1 and 1048576.")
+    }
+  }
 }
 
 /// The options by which `process` and `batch` choose several results.
@@ -106,15 +123,14 @@ struct ResultOptions: ParsableArguments {
   @OptionGroup(title: "Presets and renditions")
   private var renditionOptions: RenditionListOptions
   @OptionGroup(title: "Presets and renditions")
-  private var faceOptions: FaceOptions
-
-  /// Whether a file for finding faces is named.
-  var namesFaceDetector: Bool { faceOptions.faceDetector != nil }
+  private var localOptions: LocalWorkOptions
   @OptionGroup
   var overrides: ConfigurationOptions
 
   static let maxRenditionCount = 16
 
+  /// An option that is given and does not concern workers; `nil` if there is none.
+  var localOption: String? { localOptions.given }
   var presets: String? { presetOptions.presets }
   var renditions: [String] { renditionOptions.renditions }
   var preview: Bool { renditionOptions.preview }
@@ -155,7 +171,8 @@ struct ResultOptions: ParsableArguments {
     guard !renditions.isEmpty else {
       let result = try result("", catalog, preset, common, isRemote: isRemote)
       return RequestedResults(
-        results: [result], hasPreview: preview, auxiliary: try auxiliary(of: [result], isRemote: isRemote))
+        results: [result], hasPreview: preview, auxiliary: try auxiliary(of: [result], isRemote: isRemote),
+        limits: limits)
     }
     let results = try renditions.map { text in
       let (id, options) = try RenditionOptions.read(text)
@@ -168,8 +185,11 @@ struct ResultOptions: ParsableArguments {
         throw error
       }
     }
-    return RequestedResults(results: results, auxiliary: try auxiliary(of: results, isRemote: isRemote))
+    return RequestedResults(
+      results: results, auxiliary: try auxiliary(of: results, isRemote: isRemote), limits: limits)
   }
+
+  private var limits: ImageLimits { ImageLimits(memory: localOptions.imageMemoryLimit.map { $0 << 20 }) }
 
   private func auxiliary(of results: [RequestedResult], isRemote: Bool) throws -> AuxiliaryImages {
     try OverlaySource.images(

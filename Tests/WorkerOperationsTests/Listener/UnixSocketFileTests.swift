@@ -75,14 +75,19 @@ struct UnixSocketFileTests {
     #expect(!FileManager.default.fileExists(atPath: path))
   }
 
+  /// Binds a socket to the path in a process that ends at once.
+  private func bindElsewhere() throws {
+    let process = Process()
+    process.executableURL = URL(fileURLWithPath: "/usr/bin/python3")
+    process.arguments = ["-c", "import socket, sys; socket.socket(socket.AF_UNIX).bind(sys.argv[1])", path]
+    try process.run()
+    process.waitUntilExit()
+  }
+
   @Test("a socket that a killed process left behind is replaced")
   func stale() async throws {
     defer { try? FileManager.default.removeItem(at: folder) }
-    let killed = Process()
-    killed.executableURL = URL(fileURLWithPath: "/usr/bin/python3")
-    killed.arguments = ["-c", "import socket, sys; socket.socket(socket.AF_UNIX).bind(sys.argv[1])", path]
-    try killed.run()
-    killed.waitUntilExit()
+    try bindElsewhere()
     #expect(FileManager.default.fileExists(atPath: path))
     try await serve { try await check() }
   }
@@ -104,7 +109,7 @@ struct UnixSocketFileTests {
     defer { try? FileManager.default.removeItem(at: folder) }
     try await serve {
       try FileManager.default.removeItem(atPath: path)
-      try Data().write(to: URL(fileURLWithPath: path))
+      try bindElsewhere()
     }
     #expect(FileManager.default.fileExists(atPath: path))
   }

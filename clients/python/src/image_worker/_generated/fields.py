@@ -362,7 +362,8 @@ class Fields(TypedDict, total=False):
     # With metadata SELECTED: keep serial numbers of camera and lens, the owner and the image's identifier in EXIF and
     # XMP.
     keep_serial_numbers: bool
-    # The title of the result, in XMP and, where it is kept, IPTC; up to 2000 bytes without control characters.
+    # The title of the result, in XMP and, where it is kept, IPTC; up to 2000 bytes without control characters other
+    # than tabs and line feeds.
     metadata_title: str
     # The copyright notice of the result, in XMP, EXIF and, where it is kept, IPTC; with the limits of metadata_title.
     metadata_copyright: str
