@@ -176,6 +176,9 @@ double cpixels_kernel_value(cpixels_kernel kernel, double x);
 /// Returns the distance from which on a kernel is 0, in its own unit.
 double cpixels_kernel_radius(cpixels_kernel kernel);
 
+/// Returns the axis as it is displayed, which differs for a reversed one.
+cpixels_axis_options cpixels_axis_displayed(const cpixels_axis_options *options);
+
 bool cpixels_axis_is_valid(const cpixels_axis_options *options);
 
 /// Returns the layout in which `kernels` resample this axis of 8-bit samples fastest.

@@ -98,6 +98,21 @@ bool cpixels_axis_is_valid(const cpixels_axis_options *axis) {
          (axis->emphasis == 0 || axis->kernel == CPIXELS_KERNEL_LANCZOS3);
 }
 
+cpixels_axis_options cpixels_axis_displayed(const cpixels_axis_options *options) {
+  cpixels_axis_options axis = *options;
+  if (options->is_reversed) {
+    const double offset = options->source_count - options->offset - options->ratio * options->destination_count;
+    axis.offset = fabs(offset) < 1e-6 ? 0 : offset;
+  }
+  return axis;
+}
+
+/// Returns the center of a destination sample of a reversed axis, as displayed.
+static double displayed_center(const cpixels_axis_options *options, uint32_t destination) {
+  const uint32_t shown = options->destination_count - 1 - destination;
+  return (shown + 0.5) * options->ratio + cpixels_axis_displayed(options).offset;
+}
+
 /// Returns the maximum number of taps: the number of sample centers that an open interval of the kernel's width can
 /// contain.
 static uint32_t tap_count(const cpixels_axis_options *axis) {
@@ -306,7 +321,8 @@ static tap_range tap_range_of(const cpixels_axis_options *options, const cpixels
     const double reach = reach_of(options);
     range.center = (destination + 0.5) * options->ratio + options->offset;
     if (options->kernel == CPIXELS_KERNEL_NEAREST) {
-      range.center = floor(range.center) + 0.5;
+      range.center = options->is_reversed ? options->source_count - 0.5 - floor(displayed_center(options, destination))
+                                          : floor(range.center) + 0.5;
     }
     range.left = (int64_t)floor(range.center - reach - 0.5) + 1;
     range.right = (int64_t)ceil(range.center + reach - 0.5) - 1;
@@ -371,10 +387,16 @@ static double tap_walk_value(tap_walk *taps) {
   return value;
 }
 
+/// Returns the weight of a source sample of a reversed axis, with the kernel that has another value at each of its ends.
+static double reversed_mean(const cpixels_axis_options *options, double center, int64_t sample) {
+  const double shown = (double)(options->source_count - 1 - sample);
+  return cpixels_kernel_value(CPIXELS_KERNEL_MEAN, (shown - center + 0.5) * (1 / stretch_of(options)));
+}
+
 /// Computes the weights of one destination sample over its window. They sum to 1.
 static void make_weights(
-    const cpixels_axis_options *options, const cpixels_axis *axis, tap_range range, kernel_walk *walk,
-    double *weights) {
+    const cpixels_axis_options *options, const cpixels_axis *axis, uint32_t destination, tap_range range,
+    kernel_walk *walk, double *weights) {
   memset(weights, 0, axis->window * sizeof *weights);
   if (is_identity(options)) {
     if (axis->window != 0) {
@@ -382,10 +404,12 @@ static void make_weights(
     }
     return;
   }
+  const bool is_reversed_mean = options->kernel == CPIXELS_KERNEL_MEAN && options->is_reversed;
+  const double center = is_reversed_mean ? displayed_center(options, destination) : 0;
   tap_walk taps = tap_walk_from(options, range, walk);
   double sum = 0;
   for (int64_t s = range.left; s <= range.right; s++) {
-    const double weight = tap_walk_value(&taps);
+    const double weight = is_reversed_mean ? reversed_mean(options, center, s) : tap_walk_value(&taps);
     // Rounding may put a sample with a negligible weight just outside the window.
     const int64_t inside = clamp(s, 0, (int64_t)axis->source_count - 1);
     if (options->drops_outside && inside != s) {
@@ -522,7 +546,7 @@ static void fill_weights(const cpixels_axis_options *options, double *scratch, c
     if (period != 0 && unfolded_run > period && range.start == axis->first[d - period] + moved) {
       copy_weights(axis, d - period, d);
     } else {
-      make_weights(options, axis, range, &walk, scratch);
+      make_weights(options, axis, d, range, &walk, scratch);
       put_weights(axis, d, scratch);
     }
   }

@@ -88,16 +88,6 @@ static void fill_taps(const cpixels_axis_options *options, exact_axis *axis, dou
   axis->count[destination] = (uint32_t)(end - first);
 }
 
-/// Returns the axis as it is displayed.
-static cpixels_axis_options displayed(const cpixels_axis_options *options) {
-  cpixels_axis_options axis = *options;
-  if (options->is_reversed) {
-    const double offset = options->source_count - options->offset - options->ratio * options->destination_count;
-    axis.offset = fabs(offset) < 1e-6 ? 0 : offset;
-  }
-  return axis;
-}
-
 /// Reverses the taps of the displayed axis, and their order.
 static void reverse(const cpixels_axis_options *options, exact_axis *axis) {
   const uint32_t count = options->destination_count;
@@ -128,7 +118,7 @@ static void reverse(const cpixels_axis_options *options, exact_axis *axis) {
 }
 
 static void fill(const cpixels_axis_options *stored, exact_axis *axis, double *scratch) {
-  const cpixels_axis_options shown = displayed(stored);
+  const cpixels_axis_options shown = cpixels_axis_displayed(stored);
   const cpixels_axis_options *options = &shown;
   double position = options->offset + options->ratio * 0.5;
   for (uint32_t d = 0; d < options->destination_count; d++, position += options->ratio) {

@@ -88,8 +88,9 @@ struct Process: AsyncParsableCommand {
         throw ValidationError("--out is -, and standard output is a terminal; redirect it, or name a file.")
       }
     }
-    guard let traceOut = report.traceOut else { return try await process(requested, place, trace: nil) }
-    try await ChromeTrace.write(to: FilePath(text: traceOut)) { try await process(requested, place, trace: $0) }
+    let files = images.inputs.map(ImageFile.init(argument:))
+    let destinations = Destinations(images: files.filter { !$0.isStandardInput }.map(\.path))
+    try await report.withTrace(destinations) { try await process(files, requested, place, destinations, trace: $0) }
   }
 
   private func prepare(_ directory: FilePath) throws {
@@ -97,11 +98,12 @@ struct Process: AsyncParsableCommand {
     PartialFile.removeLeftovers(in: directory)
   }
 
-  private func process(_ requested: RequestedResults, _ place: ResultPlace, trace: ChromeTrace?) async throws {
-    let files = images.inputs.map(ImageFile.init(argument:))
+  private func process(
+    _ files: [ImageFile], _ requested: RequestedResults, _ place: ResultPlace, _ destinations: Destinations,
+    trace: ChromeTrace?
+  ) async throws {
     let signals = PartialFile.removeAtSignals()
     defer { for source in signals { source.cancel() } }
-    let destinations = Destinations(images: files.filter { !$0.isStandardInput }.map(\.path))
     let report = RunReport(
       imageCount: files.count, json: report.json, quiet: report.quiet, showsDetails: images.timings, place: place)
     try await report.run {

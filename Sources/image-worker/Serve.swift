@@ -58,6 +58,7 @@ struct Serve: AsyncParsableCommand {
     var settings = try Settings.read(options: options, file: file, environment: environment)
     adjust(&settings)
     try SystemLimits.checkDescriptors(threadCount: settings.threadCount)
+    try SystemLimits.checkThreads(threadCount: settings.threadCount)
     let metrics = MetricRegistry()
     let telemetry = Telemetry(
       configuration: TelemetryConfiguration(environment: environment, processAttributes: SystemInfo.attributes),

@@ -89,6 +89,26 @@ def test_pq_is_kept_as_code_points(client, output, options, stored):
     assert stored in file
 
 
+@built_in("jxl")
+@pytest.mark.parametrize("primaries", [1, 9, 11, 12])
+def test_gray_pq_of_any_primaries_keeps_its_samples_in_a_lossy_jxl(client, primaries):
+    samples = slope()[..., :1]
+    image = pyvips.Image.new_from_array(samples).copy(interpretation="grey16").pngsave_buffer(bitdepth=16)
+    image = image[:33] + chunk(b"cICP", bytes([primaries, 16, 0, 1])) + image[33:]
+    file, _ = process(client, image, "JXL", jxl={"bit_depth": 16}, color_space="COLOR_SPACE_KEEP", compression_quality=1)
+    back, _ = process(client, file, png={"bit_depth": 16}, color_space="COLOR_SPACE_KEEP")
+    assert np.abs(read(back).reshape(*samples.shape[:2], -1)[..., :1].astype(int) - samples).mean() < 300
+
+
+@built_in("jxl")
+@pytest.mark.parametrize("is_lossless", [False, True])
+def test_gray_of_a_jxl_is_srgb(client, is_lossless):
+    image = pyvips.Image.new_from_array(slope()[..., :1]).copy(interpretation="grey16").pngsave_buffer(bitdepth=16)
+    file, written = process(client, image, "JXL", jxl={"lossless": is_lossless})
+    _, report = process(client, file, color_space="COLOR_SPACE_KEEP")
+    assert written.output.gamut == report.input.gamut == report.output.gamut == "srgb"
+
+
 @pytest.mark.parametrize("cause", CAUSES)
 def test_what_has_only_8_bits_says_so(client, cause):
     _, report = process(client, png(slope()), **{"png": {"bit_depth": 16}, "max_width": 60, **CAUSES[cause]})

@@ -2,7 +2,9 @@
 
 import io
 import json
+import struct
 import subprocess
+import zlib
 
 import numpy as np
 import pillow_jxl  # noqa: F401 registers JPEG XL with Pillow
@@ -82,6 +84,15 @@ def test_conversions_equal_those_of_littlecms(client, make):
         result, _ = process(client, tagged, space)
         found = np.asarray(Image.open(io.BytesIO(result)).convert("RGB"))
         assert np.percentile(difference(found, converted(image, source, target)), 99) <= 0.5
+
+
+def test_code_points_that_specify_nothing_leave_the_profile(client):
+    image = saved(photograph(), format="PNG", icc_profile=P3.tobytes())
+    codes = b"cICP\x02\x02\x00\x01"
+    coded = image[:33] + struct.pack(">I", 4) + codes + struct.pack(">I", zlib.crc32(codes)) + image[33:]
+    results = [process(client, file, "SRGB") for file in (image, coded)]
+    assert [report.input.gamut for _, report in results] == ["display_p3"] * 2
+    assert results[0][0] == results[1][0]
 
 
 def tags(tmp_path, file: bytes) -> dict:

@@ -157,12 +157,18 @@ def test_memory_that_the_pod_does_not_have_is_not_rendered(render, limit, settin
 def test_values_that_the_chart_cannot_follow_are_named(render):
     for values, message in [
         ({"resources": {"limits": {"memory": "1e3Q"}}}, "resources.limits.memory is .*1e3Q.*; it must be"),
-        ({"settings": {"PORT": "9000"}}, "settings.PORT: the port of the pod is 50051"),
+        ({"settings": {"PORT": "9000"}}, "settings.PORT: the pod listens on port 50051"),
+        ({"settings": {"UNIX_SOCKET": "/run/w"}}, "settings.UNIX_SOCKET: the pod listens on port 50051"),
+        ({"settings": {"METRICS_TLS": "true"}}, "settings.METRICS_TLS: probes and Prometheus ask"),
         ({"settings": {"TLS_KEY": "k.pem"}, "tls": {"secretName": "certificate"}}, "settings.TLS_KEY: the chart sets"),
         ({"settings": {"METRICS_PORT": "9000"}}, "settings.METRICS_PORT: the chart sets IMAGE_WORKER_METRICS_PORT itself; remove it"),
         ({"tls": {"clientAuthoritySecretName": "authority"}}, "tls.clientAuthoritySecretName needs tls.secretName")]:
         with pytest.raises(Exception, match=message):
             render(values)
+
+
+def test_values_may_be_empty(render):
+    assert "kind: Deployment" in render({"settings": None, "resources": None})
 
 
 def test_the_autoscaler_scales_down_by_default(render):

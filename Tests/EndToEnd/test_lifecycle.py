@@ -290,6 +290,23 @@ def test_the_memory_of_one_image_is_limited_by_an_option(tmp_path):
         assert ("raise --image-memory-limit-mib" in run.stderr) == (code == 1)
 
 
+def test_a_trace_replaces_no_image_and_no_result(tmp_path):
+    image, result = tmp_path / "a.png", tmp_path / "a.jpg"
+    image.write_bytes(fixture_bytes("photo.png"))
+    link = tmp_path / "link"
+    link.symlink_to(image)
+    for command in ["process", image, "--out", result], ["batch", image, "--out", tmp_path / "out"]:
+        for trace, message in (image, "is one of the images"), (link, "is one of the images"), ("-", "--trace-out is -"):
+            run = subprocess.run(
+                [os.environ["IMAGE_WORKER"], *command, "--trace-out", trace], stderr=subprocess.PIPE, text=True, timeout=60)
+            assert run.returncode == 64 and message in run.stderr
+            assert image.read_bytes() == fixture_bytes("photo.png")
+    run = subprocess.run(
+        [os.environ["IMAGE_WORKER"], "process", image, "--out", result, "--trace-out", result], stderr=subprocess.PIPE, text=True,
+        timeout=60)
+    assert run.returncode == 1 and "is already the file of --trace-out" in run.stderr
+
+
 def test_too_few_descriptors_are_an_error_and_the_minimum_is_enough():
     run = subprocess.run(
         ["prlimit", "--nofile=16", os.environ["IMAGE_WORKER"], "serve", "--threads", "2"], capture_output=True, text=True,
@@ -302,11 +319,25 @@ def test_too_few_descriptors_are_an_error_and_the_minimum_is_enough():
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can run as a user whose processes are counted")
-def test_a_refused_thread_is_an_error():
-    run = subprocess.run(
-        ["setpriv", "--reuid", "54321", "prlimit", "--nproc=1", os.environ["IMAGE_WORKER"], "presets"], capture_output=True,
-        text=True, timeout=20)
-    assert run.returncode == 1 and "the system refuses to start a thread: Resource temporarily unavailable" in run.stderr
+@pytest.mark.parametrize("command", [("presets",), ("serve", "--port", "0")])
+def test_a_refused_thread_is_an_error(command):
+    def run(limit):
+        process = subprocess.Popen(
+            ["setpriv", "--reuid", "54321", "prlimit", f"--nproc={limit}", os.environ["IMAGE_WORKER"], *command],
+            stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        try:
+            _, error = process.communicate(timeout=3)
+        except subprocess.TimeoutExpired:  # it serves
+            process.terminate()
+            _, error = process.communicate(timeout=60)
+        return process.returncode, error
+    limit = 1
+    while (outcome := run(limit))[0] != 0:
+        status, error = outcome
+        assert status == 1 and re.search(
+            r"the system refuses to start thread \d+ of \d+: Resource temporarily unavailable", error), error
+        limit += 3
+    assert 4 <= limit < 64
 
 
 def test_a_reload_passes_over_pipes_and_hinders_no_end(tmp_path):

@@ -49,6 +49,18 @@ def test_results_of_png_are_light_that_pillow_resized(client, mode, kernel, size
     assert differences(result.convert(mode), by_pillow(image, kernel, size)).max() < 0.6
 
 
+@pytest.mark.parametrize("kernel", KERNELS[:-1])
+@pytest.mark.parametrize("size", [(8, 20), (17, 10), (12, 16), (51, 100), (68, 60)])
+def test_flipped_images_are_light_that_pillow_resized(client, kernel, size):
+    # The edges of many boxes fall on the centers of pixels.
+    samples = np.random.default_rng(1).integers(0, 256, (40, 34, 3)).astype(np.uint8)
+    flipped = Image.fromarray(samples[::-1, ::-1].copy())
+    result = process(
+        client, saved(Image.fromarray(samples), format="PNG"), kernel, size, resize_in_linear_light=True, exact_resize=True,
+        flip_horizontal=True, flip_vertical=True)
+    assert differences(result.convert("RGB"), by_pillow(flipped, kernel, size)).max() < 0.6
+
+
 @pytest.mark.parametrize("subsampling", ["4:4:4", "4:2:2", "4:2:0"])
 @pytest.mark.parametrize("size", [(60, 40), (200, 133)])
 def test_results_of_jpeg_are_light_that_pillow_resized(client, size, subsampling):

@@ -3,6 +3,7 @@
 import io
 import json
 import os
+import socket
 import statistics
 import subprocess
 import threading
@@ -221,6 +222,37 @@ def test_exports_are_tried_again_where_the_specification_says_so(tmp_path, optio
     assert len(collector.spans()) == (6 if arrives else 0)
     assert any("telemetry was dropped" in line for line in worker.log) != arrives
     collector.kill()
+
+
+def test_a_collector_that_floods_its_connection_costs_no_memory():
+    listener = socket.create_server(("127.0.0.1", 0))
+    settings = b"\0\0\0\x04\0\0\0\0\0"
+    ignored = (1 << 14).to_bytes(3, "big") + b"\x77\0\0\0\0\0" + bytes(1 << 14)
+    sent = []
+
+    def flood(connection):
+        try:
+            connection.sendall(settings)
+            while True:
+                connection.sendall(ignored)
+                sent[-1] += len(ignored)
+        except OSError:
+            connection.close()
+
+    def serve():
+        while True:
+            connection = listener.accept()[0]
+            sent.append(0)
+            flood(connection)
+
+    threading.Thread(target=serve, daemon=True).start()
+    worker = Worker(environment={
+        "OTEL_EXPORTER_OTLP_ENDPOINT": f"http://127.0.0.1:{listener.getsockname()[1]}", "OTEL_METRIC_EXPORT_INTERVAL": "200"})
+    assert wait_until(lambda: len(sent) >= 3)
+    # More than what is accepted is in the buffers of the kernel.
+    assert max(sent) < 16 << 20
+    assert worker.rss_mib() < 150
+    assert worker.stop() == 0
 
 
 def test_what_a_collector_rejects_is_told(tmp_path):

@@ -92,6 +92,30 @@ struct TIFFTests {
     #expect(abs(red[0] - 191) <= 5 && red[1] < 16 && red[2] < 16)
   }
 
+  /// 16 bits give the colors of 8 bits, whatever they are.
+  @Test("in CIELAB of 16 bits has the colors of one of 8 bits", arguments: [8, 9])
+  func deepLab(photometric: Int) throws {
+    let isSigned = photometric == 8
+    let colors = [(255, 0, 0), (128, 0, 0), (102, 65, 57), (153, 4, -60), (204, -30, 20)]
+    func samples(_ encode: (Int, Int) -> [UInt8]) -> [UInt8] {
+      colors.flatMap { color in encode(color.0, 0) + encode(color.1, 1) + encode(color.2, 2) }
+    }
+    let shallow = Container.tiff(
+      width: colors.count, height: 1, bitDepth: 8, sampleCount: 3, photometric: photometric,
+      samples: samples { value, channel in [UInt8(truncatingIfNeeded: channel == 0 || isSigned ? value : value + 128)] }
+    )
+    let deep = Container.tiff(
+      width: colors.count, height: 1, bitDepth: 16, sampleCount: 3, photometric: photometric,
+      samples: samples { value, channel in
+        let number = channel > 0 ? (isSigned ? value : value + 128) * 256 : isSigned ? value * 257 : value * 256
+        return [UInt8(truncatingIfNeeded: number), UInt8(truncatingIfNeeded: number >> 8)]
+      })
+    let (one, other) = (try Pixels.decode(shallow), try Pixels.decode(deep))
+    for x in colors.indices {
+      for (a, b) in zip(one.color(x: x, y: 0), other.color(x: x, y: 0)) { #expect(abs(a - b) <= 1) }
+    }
+  }
+
   @Test("in floating point gets one curve, not both sRGB's and a linear profile's")
   func linearProfile() throws {
     func file(profile: [UInt8]) -> [UInt8] {

@@ -47,9 +47,10 @@ class Fields:
         index, message = self.messages[name]
         if name not in self.written:
             lines = [f"class {CLASS.get(name, name)}(TypedDict, total=False):", f'    """{self.sentence((4, index))}"""', ""]
+            optional = " | None" if name == ROOT else ""
             for number, field in enumerate(message.field):
                 comment = textwrap.wrap(self.sentence((4, index, 2, number)), 114)
-                lines += [*(f"    # {line}" for line in comment), f"    {field.name}: {self.type(message, field)}"]
+                lines += [*(f"    # {line}" for line in comment), f"    {field.name}: {self.type(message, field)}{optional}"]
             self.written[name] = "\n".join(lines)
         return name
 
@@ -80,9 +81,12 @@ def main(folder: str, proto: str, out: Path) -> None:
     with tempfile.TemporaryDirectory() as work:
         protoc(folder, proto, f"--python_out={work}", f"--pyi_out={work}")
         for file in Path(work).rglob("*.py*"):
-            (out / file.name).write_bytes(file.read_bytes())
+            # Under the name by which they can be imported, messages can be pickled.
+            (out / file.name).write_text(file.read_text().replace(
+                "(DESCRIPTOR, 'imageworker.v1.", "(DESCRIPTOR, 'image_worker._generated."))
     header = (
         f'"""The fields of a configuration, generated from {Path(proto).name}, which documents ranges and defaults."""\n\n'
+        "from __future__ import annotations\n\n"
         "from collections.abc import Mapping, Sequence\nfrom typing import Literal, TypedDict\n\n\n")
     (out / "fields.py").write_text(header + Fields(described(folder, proto)).text())
     (out / "__init__.py").write_text('"""Code generated from the contract by generate.sh."""\n')

@@ -187,14 +187,22 @@ static bool request_colors(jxl_decoder *d, JxlColorEncoding *encoding) {
   return is_named;
 }
 
-/// Keeps the profile of the output. libjxl's profiles of PQ and HLG assume no display, so that nearly everything would
-/// be black.
+static bool is_srgb_gray(const JxlColorEncoding *encoding) {
+  return encoding->color_space == JXL_COLOR_SPACE_GRAY && encoding->white_point == JXL_WHITE_POINT_D65 &&
+         encoding->transfer_function == JXL_TRANSFER_FUNCTION_SRGB;
+}
+
+/// Keeps the profile of the output; sRGB needs none. libjxl's profiles of PQ and HLG assume no display, so that nearly
+/// everything would be black.
 static ccodecs_status settle_colors(jxl_decoder *d) {
   JxlColorEncoding encoding = {0}; // libjxl sets the members that the color space has
   const bool is_named = request_colors(d, &encoding);
   if (is_named && (encoding.transfer_function == JXL_TRANSFER_FUNCTION_PQ ||
                    encoding.transfer_function == JXL_TRANSFER_FUNCTION_HLG)) {
     return ccodecs_decoder_use_color_codes(&d->base, codes_of(&encoding));
+  }
+  if (is_named && is_srgb_gray(&encoding)) {
+    return CCODECS_OK;
   }
   size_t count = 0;
   if (JxlDecoderGetICCProfileSize(PROFILE_OF(d), JXL_COLOR_PROFILE_TARGET_DATA, &count) != JXL_DEC_SUCCESS ||

@@ -114,13 +114,17 @@ static float distance(uint8_t quality) {
   return distance < min_distance ? min_distance : distance;
 }
 
-/// Sets a color space from its code points, of which libjxl has all but one. P3 has two, which differ in their white.
+/// Sets a color space from its code points, of which libjxl has all but one. P3 has two, which differ in their white. Gray
+/// has no primaries, and keeps its white.
 static void set_color_codes(JxlColorEncoding *colors, ccodecs_color_codes codes) {
   enum { P3_D65 = 12 };
+  colors->transfer_function = (JxlTransferFunction)codes.transfer;
+  if (colors->color_space == JXL_COLOR_SPACE_GRAY) {
+    return;
+  }
   const bool is_display_p3 = codes.primaries == P3_D65;
   colors->primaries = is_display_p3 ? JXL_PRIMARIES_P3 : (JxlPrimaries)codes.primaries;
   colors->white_point = codes.primaries == JXL_PRIMARIES_P3 ? JXL_WHITE_POINT_DCI : JXL_WHITE_POINT_D65;
-  colors->transfer_function = (JxlTransferFunction)codes.transfer;
 }
 
 /// Returns the luminance of the largest sample in cd/m²: PQ defines it, HLG is usually displayed at this one.

@@ -200,8 +200,12 @@ static ccodecs_status read_profile(png_decoder *d) {
   return CCODECS_OK;
 }
 
-/// Reads cICP: primaries, transfer, matrix and whether samples have full range. Only RGB of full range is supported.
+/// Reads cICP: primaries, transfer, matrix and whether samples have full range. Only RGB of full range is supported. One
+/// that specifies nothing is ignored.
 static void read_codes(png_decoder *d) {
+  if (d->body_count == 4 && d->body[0] == CCODECS_CODE_UNSPECIFIED && d->body[1] == CCODECS_CODE_UNSPECIFIED) {
+    return;
+  }
   const bool is_rgb = d->body_count == 4 && d->body[2] == 0 && d->body[3] == 1;
   d->has_codes = true;
   d->codes = (ccodecs_color_codes){0}; // reserved, and so not supported

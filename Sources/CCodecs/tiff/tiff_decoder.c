@@ -147,7 +147,7 @@ static ccodecs_status choose_mode(tiff_decoder *d) {
     break;
   case PHOTOMETRIC_CIELAB:
   case PHOTOMETRIC_ICCLAB:
-    d->is_lab = d->bits == 8 && d->samples == 3;
+    d->is_lab = (d->bits == 8 || d->bits == 16) && d->samples == 3;
     d->has_signed_lab = d->photometric == PHOTOMETRIC_CIELAB;
     d->colors = 3;
     d->mode = d->is_lab ? d->mode : MODE_RGBA;

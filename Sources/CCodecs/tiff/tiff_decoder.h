@@ -36,7 +36,7 @@ typedef struct tiff_decoder {
   uint32_t channels; ///< Samples per output pixel.
   bool keeps_cmyk;   ///< The rows are CMYK, not RGB.
   uint8_t palette[256][3];
-  bool is_lab;             ///< The colors are CIELAB with eight bits per sample.
+  bool is_lab;             ///< The colors are CIELAB with 8 or 16 bits per sample.
   bool has_signed_lab;     ///< a and b are signed, not offset by 128.
   bool has_linear_profile; ///< Floating-point samples are in the profile's space, which is linear light.
   ccodecs_linear linear;

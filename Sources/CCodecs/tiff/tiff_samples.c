@@ -129,29 +129,44 @@ static float lab_light(float f) {
 
 /// Converts CIELAB, whose white point is D50 or assumed to be, to sRGB, whose white point is D65. The colors are
 /// adapted as for ICC profiles (Bradford). Sources: TIFF 6.0, section 23; ICC.1; Lindbloom, "RGB/XYZ matrices".
-static void convert_lab(const tiff_decoder *d, const uint8_t *lab, uint8_t *rgb) {
+static void convert_lab(const tiff_decoder *d, float lightness, float a, float b, uint16_t *rgb) {
   static const float white[3] = {0.96422f, 1, 0.82521f};
   static const float matrix[3][3] = {
       {3.1338561f, -1.6168667f, -0.4906146f},
       {-0.9787684f, 1.9161415f, 0.0334540f},
       {0.0719453f, -0.2289914f, 1.4052427f},
   };
-  const float a = d->has_signed_lab ? (int8_t)lab[1] : lab[1] - 128;
-  const float b = d->has_signed_lab ? (int8_t)lab[2] : lab[2] - 128;
-  const float y = ((float)lab[0] * (100.0f / 255) + 16) / 116;
+  const float y = (lightness + 16) / 116;
   const float light[3] = {
       white[0] * lab_light(y + a / 500), white[1] * lab_light(y), white[2] * lab_light(y - b / 200)};
   for (int i = 0; i < 3; i++) {
     const float value = matrix[i][0] * light[0] + matrix[i][1] * light[1] + matrix[i][2] * light[2];
-    rgb[i] = narrow(ccodecs_linear_signal(&d->linear, value));
+    rgb[i] = ccodecs_linear_signal(&d->linear, value);
   }
+}
+
+static void convert_8bit_lab(const tiff_decoder *d, const uint8_t *lab, uint8_t *rgb) {
+  const float a = d->has_signed_lab ? (int8_t)lab[1] : lab[1] - 128;
+  const float b = d->has_signed_lab ? (int8_t)lab[2] : lab[2] - 128;
+  uint16_t color[3];
+  convert_lab(d, (float)lab[0] * (100.0f / 255), a, b, color);
+  for (int i = 0; i < 3; i++) {
+    rgb[i] = narrow(color[i]);
+  }
+}
+
+/// The lightness of ICCLAB ends at 0xFF00. Source: Adobe Photoshop TIFF Technical Notes.
+static void convert_16bit_lab(const tiff_decoder *d, const uint16_t *lab, uint16_t *rgb) {
+  const float a = d->has_signed_lab ? (int16_t)lab[1] : lab[1] - 32768;
+  const float b = d->has_signed_lab ? (int16_t)lab[2] : lab[2] - 32768;
+  convert_lab(d, (float)lab[0] * (d->has_signed_lab ? 100.0f / 65535 : 100.0f / 65280), a / 256, b / 256, rgb);
 }
 
 static void put_shallow_row(const tiff_decoder *d, uint8_t *out, const uint8_t *kept) {
   for (uint32_t x = 0; x < d->base.header.width; x++, kept += d->kept, out += d->channels) {
     uint8_t color[3];
     if (d->is_lab) {
-      convert_lab(d, kept, color);
+      convert_8bit_lab(d, kept, color);
     } else if (d->mode == MODE_RGBA || d->colors == 3) {
       memcpy(color, kept, 3);
     } else if (d->photometric == PHOTOMETRIC_PALETTE) {
@@ -186,6 +201,9 @@ static void put_16bit_row(const tiff_decoder *d, uint16_t *out, const uint16_t *
       color[i] = d->colors == 4 ? (uint16_t)(((65535 - sample) * (65535u - kept[3]) + 32767) / 65535)
                  : d->photometric == PHOTOMETRIC_MINISWHITE ? (uint16_t)(65535 - sample)
                                                             : (uint16_t)sample;
+    }
+    if (d->is_lab) {
+      convert_16bit_lab(d, kept, color);
     }
     if (d->channels == 4) {
       out[3] = kept[d->kept - 1];

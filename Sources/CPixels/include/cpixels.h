@@ -98,8 +98,7 @@ typedef struct cpixels_axis_options {
   /// Drop the taps outside the source, so that the others sum to 1, as Pillow does; otherwise they are folded onto the
   /// edge sample.
   bool drops_outside;
-  /// The axis is displayed from its last sample to its first: ties are resolved as for the displayed image. Only for
-  /// cpixels_exact; others have no ties.
+  /// The axis is displayed from its last sample to its first: ties are resolved as for the displayed image.
   bool is_reversed;
 } cpixels_axis_options;
 

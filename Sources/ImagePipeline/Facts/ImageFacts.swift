@@ -6,7 +6,7 @@ package struct ImageFacts: Sendable, Hashable {
   package struct DominantColor: Sendable, Hashable {
     /// The mean color of the part.
     package var color: Color
-    /// The share of the pixels that are closest to it, 0 to 1.
+    /// The share of the pixels that belong to the part, 0 to 1.
     package var share: Double
 
     package init(color: Color, share: Double) {

@@ -1,5 +1,6 @@
 internal import GRPCCore
 internal import GRPCNIOTransportHTTP2Posix
+internal import NIOCore
 
 /// A connection to a collector, opened on first use and reopened when it is lost.
 final class OTLPConnection: Sendable {
@@ -18,6 +19,11 @@ final class OTLPConnection: Sendable {
           // Reconnection continues while the worker runs; this is the maximum delay until a returning collector is
           // found.
           config.backoff.max = .seconds(10)
+          config.channelDebuggingCallbacks.onCreateTCPConnection = { channel in
+            channel.eventLoop.makeCompletedFuture {
+              try channel.pipeline.syncOperations.addHandler(AnswerLimit(), position: .first)
+            }
+          }
         }))
   }
 
@@ -42,5 +48,29 @@ final class OTLPConnection: Sendable {
     let isAddress = endpoint.host.utf8.allSatisfy { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) || $0 == 0x2e }
     return isAddress
       ? .ipv4(address: endpoint.host, port: endpoint.port) : .dns(host: endpoint.host, port: endpoint.port)
+  }
+}
+
+/// Closes a connection on which a collector sends more bytes than answers to exports have.
+///
+/// The buffer of the HTTP/2 parser grows with frames of kinds that it ignores (seen with swift-nio-http2 1.46.0).
+final class AnswerLimit: ChannelInboundHandler {
+  typealias InboundIn = ByteBuffer
+
+  /// The bytes that may arrive at once.
+  static let burst = 1 << 20
+  private static let perSecond = 64 << 10
+
+  private var left = burst
+  private var updated = NIODeadline.now()
+
+  func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+    let now = NIODeadline.now()
+    let earned = min((now - updated).nanoseconds / 1_000_000 * Int64(Self.perSecond) / 1000, Int64(Self.burst))
+    // So that parts of a millisecond are not lost.
+    if earned > 0 { updated = now }
+    left = min(Self.burst, left + Int(earned)) - unwrapInboundIn(data).readableBytes
+    guard left >= 0 else { return context.close(promise: nil) }
+    context.fireChannelRead(data)
   }
 }

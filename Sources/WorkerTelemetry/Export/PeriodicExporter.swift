@@ -13,17 +13,20 @@ final class PeriodicExporter: Sendable {
 
   func close() { closing.continuation.finish() }
 
-  /// Exports until it is closed and has exported once more, or until the time limit for the last export has passed.
+  /// Exports until it is closed and has exported once more, or until the time limit for the last exports has passed.
   func run() async {
+    let due = AsyncStream<Void>.makeStream(bufferingPolicy: .bufferingNewest(1))
     await withTaskGroup(of: Void.self) { group in
-      group.addTask { [interval, send] in
-        while (try? await Task.sleep(for: interval)) != nil { await send() }
+      group.addTask { [interval] in
+        while (try? await Task.sleep(for: interval)) != nil { due.continuation.yield() }
+      }
+      group.addTask { [send] in
+        for await _ in due.stream { await send() }
+        await send()
       }
       for await _ in closing.stream {}
-      group.cancelAll()
-    }
-    await withTaskGroup(of: Void.self) { group in
-      group.addTask { [send] in await send() }
+      // An export in progress ends by itself.
+      due.continuation.finish()
       group.addTask { [flushLimit] in try? await Task.sleep(for: flushLimit) }
       await group.next()
       group.cancelAll()

@@ -110,8 +110,7 @@ struct Batch: AsyncParsableCommand {
       let report = RunReport(
         imageCount: images.count, json: report.json, quiet: report.quiet, place: .directory(directory))
       report.noteSkippedLinks(skippedLinkCount)
-      guard let traceOut = self.report.traceOut else { return try await process(images, output, report, trace: nil) }
-      try await ChromeTrace.write(to: FilePath(text: traceOut)) { try await process(images, output, report, trace: $0) }
+      try await self.report.withTrace(output.destinations) { try await process(images, output, report, trace: $0) }
     } catch let error as ImageWorkerError {
       FileSystem.printError("Error: \(remote.text(of: error))")
       throw ExitStatus.unavailable.code

@@ -1,3 +1,4 @@
+internal import ArgumentParser
 internal import Synchronization
 internal import SystemPackage
 
@@ -5,8 +6,8 @@ internal import SystemPackage
 final class Destinations: Sendable {
   /// As they were given, by the one path of each.
   private let images: [FilePath: FilePath]
-  /// The images that results come from.
-  private let sources = Mutex<[FilePath: FilePath]>([:])
+  /// What the files that are written are.
+  private let owners = Mutex<[FilePath: String]>([:])
 
   /// - `images`: all that the command was given.
   init(images: some Sequence<FilePath>) {
@@ -16,16 +17,25 @@ final class Destinations: Sendable {
   /// Sets a path in the output directory aside for an image's result, before anything is written there.
   /// - Throws: `DestinationError` when the path is another result's, or that of an image.
   func claim(_ destination: FilePath, for image: FilePath) throws(DestinationError) {
-    let other = sources.withLock { sources in
-      let other = sources[destination]
-      if other == nil { sources[destination] = image }
+    let other = owners.withLock { owners in
+      let other = owners[destination]
+      if other == nil { owners[destination] = "the result of \(image)" }
       return other
     }
-    if let other { throw DestinationError(description: "\(destination) is already the result of \(other)") }
+    if let other { throw DestinationError(description: "\(destination) is already \(other)") }
     let place = FileSystem.canonical(destination)
     guard let replaced = images[place] else { return }
     let name = place == FileSystem.canonical(image) ? "it" : "\(replaced)"
     throw DestinationError(description: "its result would replace \(name)")
+  }
+
+  /// Sets the file of an option aside, before it is written.
+  /// - Throws: `ValidationError` when it is an image that was given.
+  func claim(_ file: FilePath, ofOption option: String) throws(ValidationError) {
+    if images[FileSystem.canonical(file)] != nil {
+      throw ValidationError("\(option) is \(file.text), which is one of the images; name another file.")
+    }
+    owners.withLock { $0[file] = "the file of \(option)" }
   }
 }
 

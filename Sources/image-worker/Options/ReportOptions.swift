@@ -1,4 +1,6 @@
 internal import ArgumentParser
+internal import SystemPackage
+internal import WorkerTelemetry
 
 /// The options by which `process` and `batch` report.
 struct ReportOptions: ParsableArguments {
@@ -12,4 +14,19 @@ struct ReportOptions: ParsableArguments {
       valueName: "file"),
     completion: .file())
   var traceOut: String?
+
+  func validate() throws {
+    if traceOut == StandardInput.name {
+      throw ValidationError("--trace-out is -; name a file.")
+    }
+  }
+
+  /// Runs `body` with the trace that is requested, if one is.
+  /// - `destinations`: the files that the command reads and writes.
+  func withTrace(_ destinations: Destinations, _ body: (ChromeTrace?) async throws -> Void) async throws {
+    guard let traceOut else { return try await body(nil) }
+    let file = FilePath(text: traceOut)
+    try destinations.claim(file, ofOption: "--trace-out")
+    try await ChromeTrace.write(to: file, body)
+  }
 }

@@ -103,7 +103,7 @@ def test_fields_have_the_names_and_values_of_the_contract() -> None:
     with FakeWorker() as worker, Client(worker.address) as client:
         client.process(
             b"image", preferred_format="webp", resize_mode="fill", gravity="north_east", crop={"unit": "fractions", "width": 1},
-            filters=[{"name": "blur", "intensity": 1, "parameters": {"radius": 3}}], webp={"method": 2}, max_height=None)  # type: ignore[arg-type]
+            filters=[{"name": "blur", "intensity": 1, "parameters": {"radius": 3}}], webp={"method": 2}, max_height=None)
         fields = worker.requests[0].configuration
         assert (fields.preferred_format, fields.resize_mode, fields.gravity) == (4, 2, 3)
         assert fields.crop.unit == 2 and fields.webp.method == 2 and fields.filters[0].parameters["radius"] == 3
@@ -514,3 +514,38 @@ def test_both_clients_have_the_same_methods() -> None:
     for name in names:
         own_text, other_text = (inspect.getdoc(getattr(kind, name)) or "" for kind in (Client, AsyncClient))
         assert other_text and (own_text == other_text or f", as `Client.{name}` describes." in other_text), name
+
+
+def test_half_of_a_certificate_is_an_error() -> None:
+    message = "certificate and private_key must be set together"
+    with pytest.raises(ValueError, match=message):
+        TLS(certificate=b"pem")
+    with pytest.raises(ValueError, match=message):
+        TLS(private_key=b"pem")
+
+
+def test_an_inspection_of_a_silent_worker_is_tried_again() -> None:
+    def behavior(image: bytes, time_: int) -> None:
+        if time_ == 1:
+            time.sleep(5)
+
+    retry = RetryPolicy(stall_after=1, attempts=2)
+    with FakeWorker(behavior) as worker, Client(worker.address, retry=retry) as client:
+        assert client.inspect(b"image", timeout=None) is not None
+        assert worker.seen[b"image"] == 2
+
+
+def test_results_travel_between_processes() -> None:
+    with FakeWorker() as worker, Client(worker.address) as client:
+        result = client.process(b"image")
+        [item] = client.batch([("key", b"image")])
+        copies = pickle.loads(pickle.dumps((result, item)))
+        assert copies[0].data == result.data and copies[0].header == result.header and copies[0].report == result.report
+        assert copies[1].unwrap().data == b"egami"
+
+
+def test_fields_that_are_none_are_not_set() -> None:
+    width: int | None = None
+    with FakeWorker() as worker, Client(worker.address) as client:
+        client.process(b"image", max_width=width, max_height=5)
+        assert [field.name for field, _ in worker.requests[-1].configuration.ListFields()] == ["max_height"]

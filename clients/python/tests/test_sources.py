@@ -2,6 +2,7 @@
 
 import array
 import asyncio
+import concurrent.futures
 import io
 import itertools
 import os
@@ -420,3 +421,53 @@ def test_a_program_exits_while_a_read_blocks(kind: str) -> None:
     os.close(reading)
     os.close(writing)
     assert (called.returncode, called.stdout, called.stderr) == (0, "DEADLINE_EXCEEDED: no result after 0.5 s\n", "")
+
+
+class Raising:
+    """A file whose first read raises an error."""
+
+    def __init__(self, error: BaseException) -> None:
+        self._error = error
+
+    def read(self, size: int = -1) -> bytes:
+        raise self._error
+
+
+@pytest.mark.parametrize("error", [SystemExit(3), KeyboardInterrupt()], ids=repr)
+def test_what_ends_the_interpreter_reaches_its_caller_and_other_calls_go_on(error: BaseException) -> None:
+    def items() -> Iterator[tuple[str, bytes]]:
+        yield "first", b"image"
+        raise error
+
+    with FakeWorker() as worker, Client(worker.address) as client:
+        with pytest.raises(type(error)):
+            client.process(Raising(error), timeout=20)
+        found = []
+        with pytest.raises(type(error)):
+            for result in client.batch(items()):
+                found.append(result.unwrap().data)
+        assert found == [b"egami"]
+        items_: list[tuple[str, Any]] = [("bad", Raising(error)), ("good", b"image")]
+        errors = {result.key: result.error for result in client.batch(items_)}
+        assert isinstance(errors["bad"], RuntimeError) and errors["bad"].__cause__ is error and errors["good"] is None
+        assert client.process(b"image", timeout=20).data == b"egami"
+
+
+@pytest.mark.parametrize("error", [StopIteration(), concurrent.futures.CancelledError(), asyncio.CancelledError()], ids=repr)
+def test_what_ends_an_iterator_or_a_future_is_an_error_of_its_source(error: BaseException) -> None:
+    with FakeWorker() as worker, Client(worker.address) as client:
+        with pytest.raises(RuntimeError, match=f"raised {type(error).__name__}"):
+            client.process(Raising(error), timeout=20)
+        items: list[tuple[str, Any]] = [("key", Raising(error))]
+        [result] = client.batch(items, timeout=20)
+        assert isinstance(result.error, RuntimeError)
+
+
+def test_an_iterable_that_raises_what_ends_a_future_ends_its_batch() -> None:
+    def items() -> Iterator[tuple[str, bytes]]:
+        yield "first", b"image"
+        raise concurrent.futures.CancelledError
+
+    with FakeWorker() as worker, Client(worker.address) as client:
+        with pytest.raises(RuntimeError, match="raised CancelledError"):
+            list(client.batch(items()))

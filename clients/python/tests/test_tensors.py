@@ -1,8 +1,10 @@
 """Arrays, from a worker that only pretends to have decoded images."""
 
 import os
+import queue
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,6 +16,7 @@ from fake import FakeWorker
 from image_worker import Client, InvalidRequestError, Result
 from image_worker._generated import image_worker_pb2 as wire
 from image_worker._requests import configuration
+from image_worker._shared_memory import Segments
 
 
 class TensorWorker(FakeWorker):
@@ -256,6 +259,35 @@ def test_calls_use_the_memory_of_the_calls_before_them_again() -> None:
         assert len({place.name for place in places}) == 2 and len({place.token for place in places}) == 5
         assert segments() == [places[-1].name]
     assert segments() == []
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the worker writes shared memory on Linux alone")
+def test_memory_that_another_thread_frees_has_the_size_that_is_asked_for() -> None:
+    shared, sizes, queued = Segments(), [1 << 12, 1 << 13, 1 << 14], queue.SimpleQueue[memoryview | None]()
+
+    def free() -> None:
+        while queued.get() is not None:
+            pass
+
+    threads = [threading.Thread(target=free) for _ in range(4)]
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        for thread in threads:
+            thread.start()
+        for number in range(3000):
+            segment = shared.create(sizes[number % 3])
+            assert len(segment.memory) == sizes[number % 3]
+            shared.give(segment)
+            queued.put(segment.memory)
+            del segment
+    finally:
+        sys.setswitchinterval(interval)
+        for _ in threads:
+            queued.put(None)
+        for thread in threads:
+            thread.join()
+        shared.close()
 
 
 FORKED = """

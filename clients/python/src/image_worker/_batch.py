@@ -20,7 +20,8 @@ from ._errors import EXHAUSTED, ImageWorkerError, UnavailableError, from_rpc_err
 from ._generated import image_worker_pb2 as wire
 from ._requests import configuration
 from ._results import Collector, Intake, Result
-from ._sources import CHUNK_BYTES, WHOLE_BYTES, Source, SourceError, Upload
+from ._sources import CHUNK_BYTES, ERRORS, WHOLE_BYTES, Source, SourceError, Upload
+from ._threads import told
 from ._workers import Worker, Workers
 
 Key = TypeVar("Key")
@@ -126,7 +127,7 @@ class Batch(Generic[Key]):
         self._is_exhausted = False
         self._is_stopped = False
         self._failure: BaseException | None = None
-        self._items_failure: Exception | None = None
+        self._items_failure: BaseException | None = None
 
     async def run(self, items: AsyncIterator[Item[Key]]) -> AsyncGenerator[BatchResult[Key], None]:
         """Processes all items. Returns results as they are ready, and takes items as results are consumed."""
@@ -161,7 +162,7 @@ class Batch(Generic[Key]):
     async def _feed(self, items: AsyncIterator[Item[Key]]) -> None:
         try:
             await self._take_all(items)
-        except Exception as error:
+        except ERRORS as error:
             # It follows the outcomes of the items that were taken.
             self._items_failure = error
         self._is_exhausted = True
@@ -417,8 +418,8 @@ class _Lane:
                 await reader.close()
         except SourceError as error:
             if self._in_flight.pop(id, None):
-                is_type = isinstance(error.error, TypeError)
-                self._batch.finish(entry, _named(entry.key, error.error) if is_type else error.error)
+                cause = error.error if isinstance(error.error, Exception) else told(error.error)
+                self._batch.finish(entry, _named(entry.key, cause) if isinstance(cause, TypeError) else cause)
         if is_started:
             await call.write(wire.BatchProcessRequest(item_id=id, end=wire.BatchItemEnd()))
 

@@ -14,7 +14,7 @@ import grpc
 from ._addresses import check, is_local
 from ._batch import Batch, BatchResult, Item
 from ._deadline import Deadline, checked
-from ._errors import ImageError, ImageWorkerError, from_rpc_error, from_status, lost
+from ._errors import ImageError, ImageWorkerError, from_rpc_error, from_status, lost, stalled
 from ._generated import image_worker_pb2 as wire
 from ._iteration import iterate, prefetched
 from ._options import MAX_RESULT_BYTES, TLS, RetryPolicy
@@ -311,13 +311,16 @@ class AsyncClient:
     async def _call(self, method: Callable[[Worker], Any], request: Any, retries: _Retries) -> Any:
         while True:
             with self._workers.use() as worker:
+                left, stall_after = retries.deadline.left() or math.inf, self._workers.retry.stall_after
                 try:
-                    limit = min(retries.deadline.left() or math.inf, self._workers.retry.stall_after)
-                    answer = await method(worker)(request, timeout=checked(limit), metadata=self._workers.metadata())
+                    answer = await method(worker)(
+                        request, timeout=checked(min(left, stall_after)), metadata=self._workers.metadata())
                     self._workers.succeed(worker)
                     return answer
                 except grpc.aio.AioRpcError as caught:
                     error = retries.error(caught)
+                    if stall_after < left and error.code is grpc.StatusCode.DEADLINE_EXCEEDED and not error.reason:
+                        error = stalled(stall_after)
             await retries.wait(worker, error)
 
 

@@ -156,6 +156,11 @@ def lost(message: str) -> UnavailableError:
     return UnavailableError(message, code=grpc.StatusCode.UNAVAILABLE)
 
 
+def stalled(seconds: float) -> UnavailableError:
+    """Creates the error of a call on which nothing happened for too long."""
+    return lost(f"the call made no progress for {seconds:g} s")
+
+
 def timed_out(seconds: float) -> DeadlineError:
     """Creates the error of a timeout that passed in the client."""
     return DeadlineError(f"no result after {seconds:g} s", code=grpc.StatusCode.DEADLINE_EXCEEDED)

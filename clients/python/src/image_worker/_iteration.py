@@ -8,6 +8,8 @@ import threading
 from collections.abc import AsyncGenerator, AsyncIterable, Iterable
 from typing import TypeVar
 
+from ._threads import settled
+
 Value = TypeVar("Value")
 _END = object()
 
@@ -75,7 +77,7 @@ def _pull(
             iterator = iter(values) if iterator is None else iterator
             result, error = next(iterator, _END), None
         except BaseException as caught:
-            result, error = None, caught
+            result, error = None, settled(caught)
         try:
             loop.call_soon_threadsafe(_settle, answer, result, error)
         except RuntimeError:

@@ -23,6 +23,10 @@ class TLS:
     private_key: bytes | str | os.PathLike[str] | None = None
     server_name: str | None = None
 
+    def __post_init__(self) -> None:
+        if (self.certificate is None) != (self.private_key is None):
+            raise ValueError("certificate and private_key must be set together")
+
     def credentials(self) -> grpc.ChannelCredentials:
         """Returns the credentials of a channel."""
         return grpc.ssl_channel_credentials(

@@ -123,10 +123,16 @@ class Segments:
 
     def create(self, size: int) -> Segment:
         """Returns a segment, whose bytes may be those of an array that was freed. Files of other sizes are removed."""
-        for file in [file for file in self._free if file.size != _HEAD_BYTES + size]:
-            self._free.remove(file)
-            file.remove()
-        return Segment(size, self._free.pop() if self._free else None)
+        chosen = None
+        for file in list(self._free):  # to which another thread may add files meanwhile
+            fits = file.size == _HEAD_BYTES + size
+            if not (fits and chosen):
+                self._free.remove(file)
+                if fits:
+                    chosen = file
+                else:
+                    file.remove()
+        return Segment(size, chosen)
 
     def give(self, segment: Segment) -> None:
         """Leaves a segment, into which no worker writes any more, to the one who uses its memory."""

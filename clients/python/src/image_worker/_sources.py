@@ -58,10 +58,14 @@ class Pixels(Protocol):
     def __array_interface__(self) -> dict[str, Any]: ...
 
 
+#: What may end a source: all but what ends the task that waits for it.
+ERRORS = (Exception, SystemExit, KeyboardInterrupt)
+
+
 class SourceError(Exception):
     """Carries an error of a source through code that handles errors of the connection."""
 
-    def __init__(self, error: Exception) -> None:
+    def __init__(self, error: BaseException) -> None:
         super().__init__(str(error))
         self.error = error
 
@@ -120,7 +124,7 @@ class Upload:
             reader = await deadline.limit(self._open_or_take)
         except SourceError:
             raise
-        except Exception as error:
+        except ERRORS as error:
             raise SourceError(error) from error
         reader.deadline = deadline
         return reader
@@ -207,7 +211,7 @@ class Reader:
             return data
         try:
             return await self.deadline.limit(self._read, limit)
-        except Exception as error:
+        except ERRORS as error:
             raise SourceError(error) from error
 
     async def read_exactly(self, limit: int) -> bytes:

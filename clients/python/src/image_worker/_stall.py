@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-from ._errors import UnavailableError, lost
+from ._errors import UnavailableError, stalled
 
 
 class StallTimer:
@@ -36,7 +36,7 @@ class StallTimer:
     @property
     def error(self) -> UnavailableError:
         """The error of a call that was cancelled."""
-        return lost(f"the call made no progress for {self._seconds:g} s")
+        return stalled(self._seconds)
 
     def _expire(self) -> None:
         self.has_expired = True

@@ -215,9 +215,17 @@ class _Loop:
         self._is_stopped = False
         # So that the garbage collector leaves their end to `iterate`.
         self._iterated: set[AsyncGenerator[Any, None]] = set()
-        self._thread = threading.Thread(target=self._loop.run_forever, name="image-worker-client", daemon=True)
+        self._thread = threading.Thread(target=self._serve, name="image-worker-client", daemon=True)
         self._thread.start()
         atexit.register(self._stop)
+
+    def _serve(self) -> None:
+        while True:
+            try:
+                return self._loop.run_forever()
+            except (SystemExit, KeyboardInterrupt):
+                # What an image or an iterable raised also ends the loop. The task has the error, for its caller.
+                continue
 
     def _stop(self) -> None:
         # Before the interpreter freezes the thread, as gRPC waits for it when its last object goes.

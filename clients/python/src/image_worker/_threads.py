@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import concurrent.futures
 import contextvars
 import sys
 import threading
@@ -13,6 +14,19 @@ from functools import partial
 from typing import Any, TypeVar
 
 Value = TypeVar("Value")
+
+
+def told(error: BaseException) -> RuntimeError:
+    """Returns what tells of an error of an image or an iterable that would end more than that."""
+    telling = RuntimeError(f"an image or an iterable raised {type(error).__name__}")
+    telling.__cause__ = error
+    return telling
+
+
+def settled(error: BaseException) -> BaseException:
+    """Returns an error as one that a future can have, which does not end an iterator or a future."""
+    ends = (StopIteration, StopAsyncIteration, GeneratorExit, asyncio.CancelledError, concurrent.futures.CancelledError)
+    return told(error) if isinstance(error, ends) else error
 
 
 class _Call:
@@ -64,7 +78,7 @@ class _Threads:
                 try:
                     call.future.set_result(call.function())
                 except BaseException as error:
-                    call.future.set_exception(error)
+                    call.future.set_exception(settled(error))
             with self._changed:
                 if call.is_abandoned:
                     return

@@ -30,8 +30,8 @@ app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
 
 {{- /* Fails where the memory that the worker may use for images does not fit into the pod. */ -}}
 {{- define "image-worker.checkMemory" -}}
-{{- $limit := dig "limits" "memory" "" .Values.resources -}}
-{{- $setting := .Values.settings.MEMORY_LIMIT_MIB -}}
+{{- $limit := dig "limits" "memory" "" (.Values.resources | default dict) -}}
+{{- $setting := get (.Values.settings | default dict) "MEMORY_LIMIT_MIB" -}}
 {{- if and $limit $setting -}}
 {{- $available := sub (include "image-worker.mebibytes" $limit | int64) 96 -}}
 {{- if gt (int64 $setting) $available -}}
@@ -47,13 +47,19 @@ app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
 {{- if .Values.tls.clientAuthoritySecretName }}{{ $own = append $own "TLS_CLIENT_CA" }}{{ end -}}
 {{- if .Values.identities.secretName }}{{ $own = append $own "IDENTITIES" }}{{ end -}}
 {{- if .Values.presets }}{{ $own = append $own "PRESETS" }}{{ end -}}
+{{- $settings := .Values.settings | default dict -}}
 {{- range $own -}}
-{{- if hasKey $.Values.settings . -}}
+{{- if hasKey $settings . -}}
 {{- fail (printf "settings.%s: the chart sets IMAGE_WORKER_%s itself; remove it" . .) -}}
 {{- end -}}
 {{- end -}}
-{{- if hasKey .Values.settings "PORT" -}}
-{{- fail "settings.PORT: the port of the pod is 50051, as its probes and Services expect; remove it" -}}
+{{- range list "PORT" "UNIX_SOCKET" -}}
+{{- if hasKey $settings . -}}
+{{- fail (printf "settings.%s: the pod listens on port 50051, as its probes and Services expect; remove it" .) -}}
+{{- end -}}
+{{- end -}}
+{{- if hasKey $settings "METRICS_TLS" -}}
+{{- fail "settings.METRICS_TLS: probes and Prometheus ask the metrics endpoint without TLS; remove it" -}}
 {{- end -}}
 {{- end }}
 

@@ -1,5 +1,7 @@
 """The fields of a configuration, generated from image_worker.proto, which documents ranges and defaults."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 from typing import Literal, TypedDict
 
@@ -280,136 +282,136 @@ class Fields(TypedDict, total=False):
     """How to process an image."""
 
     # Maximum width of the result in pixels, 1 to 65500.
-    max_width: int
+    max_width: int | None
     # Maximum height of the result in pixels, 1 to 65500.
-    max_height: int
+    max_height: int | None
     # Quality of JPEG, AVIF, and lossy WebP and JPEG XL, from 0 (smallest) to 1 (best); ignored for other results.
-    compression_quality: float
+    compression_quality: float | None
     # Divisor of max_width and max_height, at least 1: max_width 1280 with 2 gives 640.
-    scale_factor: float
+    scale_factor: float | None
     # Format of the result.
-    preferred_format: OutputFormat
+    preferred_format: OutputFormat | None
     # How the image is resized to max_width and max_height.
-    resize_mode: ResizeMode
+    resize_mode: ResizeMode | None
     # Enlarge an image that is smaller than max_width and max_height.
-    allow_upscale: bool
+    allow_upscale: bool | None
     # The part that FILL keeps, and the position of the image in its padding.
-    gravity: Gravity
+    gravity: Gravity | None
     # The point that FILL keeps in view, as fractions of the displayed image; overrides gravity.
-    focus_point: Point
+    focus_point: Point | None
     # The part of the displayed image to use; applied before everything except rotation and flips.
-    crop: Rect
+    crop: Rect | None
     # Color behind transparency if the result has none, and of the padding.
-    background: Color
+    background: Color | None
     # Maximum size of the result in bytes, at least 1.
-    max_bytes: int
+    max_bytes: int | None
     # The metadata to keep.
-    metadata: MetadataPolicy
+    metadata: MetadataPolicy | None
     # Filters, applied in this order after the resize; at most 32.
-    filters: Sequence[Filter]
+    filters: Sequence[Filter] | None
     # Options for JPEG results; ignored for other formats.
-    jpeg: JPEGOptions
+    jpeg: JPEGOptions | None
     # Options for PNG results; ignored for other formats.
-    png: PNGOptions
+    png: PNGOptions | None
     # Options for WebP results; ignored for other formats.
-    webp: WebPOptions
+    webp: WebPOptions | None
     # Deliver a truncated image if at least one row was decoded: missing rows are gray, and the report contains a
     # warning.
-    tolerate_truncation: bool
+    tolerate_truncation: bool | None
     # Extend the result to exactly max_width and max_height with the background.
-    pad: bool
+    pad: bool | None
     # Rotate the image clockwise by 0, 90, 180 or 270 degrees.
-    rotation: int
+    rotation: int | None
     # Swap left and right, after the rotation.
-    flip_horizontal: bool
+    flip_horizontal: bool | None
     # Swap top and bottom, after the rotation.
-    flip_vertical: bool
+    flip_vertical: bool | None
     # Reduce the dimensions of the result if it does not fit in max_bytes otherwise; the aspect ratio is kept.
-    allow_smaller_dimensions: bool
+    allow_smaller_dimensions: bool | None
     # Decode and encode an image even if it already meets the configuration.
-    always_encode: bool
+    always_encode: bool | None
     # Deliver a damaged image as far as it can be decoded: the rest is gray, and the report contains a warning with the
     # first damaged row.
-    tolerate_damage: bool
+    tolerate_damage: bool | None
     # Choose the lowest quality whose result is similar enough to its own uncompressed rows: a score of SSIMULACRA 2.1
     # from 30 (low quality) to 100 (no difference); 90 is visually lossless, 80 very high, 70 high and 50 medium
     # quality.
-    target_similarity: float
+    target_similarity: float | None
     # Lower the quality of a result that would have more bytes than its image, although it shows the whole image without
     # enlarging or padding it.
-    never_larger: bool
+    never_larger: bool | None
     # The frame of an animation that the result starts with, the page of a TIFF, or the image of an ICO from the largest
     # to the smallest, counted from 0; a negative index counts from the end, so that -1 is the last one.
-    frame_index: int
+    frame_index: int | None
     # Maximum number of frames of the result, from frame_index on; 0 for all of them, up to the limits of the worker
     # (max_animation_frames, max_animation_pixels).
-    max_frames: int
+    max_frames: int | None
     # The kernel with which the image is reduced and enlarged.
-    resampling_kernel: ResamplingKernel
+    resampling_kernel: ResamplingKernel | None
     # Resize to the samples that Pillow computes with the same kernel: decode the image at its full size, and resize its
     # red, green and blue horizontally, then vertically, rounded to 8 bits after each.
-    exact_resize: bool
+    exact_resize: bool | None
     # The color space of the result.
-    color_space: ColorSpace
+    color_space: ColorSpace | None
     # With metadata SELECTED: keep EXIF.
-    keep_exif: bool
+    keep_exif: bool | None
     # With metadata SELECTED: keep XMP.
-    keep_xmp: bool
+    keep_xmp: bool | None
     # With metadata SELECTED: keep IPTC; only in JPEG results.
-    keep_iptc: bool
+    keep_iptc: bool | None
     # With metadata SELECTED: keep the position (GPS) in EXIF and XMP.
-    keep_location: bool
+    keep_location: bool | None
     # With metadata SELECTED: keep serial numbers of camera and lens, the owner and the image's identifier in EXIF and
     # XMP.
-    keep_serial_numbers: bool
+    keep_serial_numbers: bool | None
     # The title of the result, in XMP and, where it is kept, IPTC; up to 2000 bytes without control characters other
     # than tabs and line feeds.
-    metadata_title: str
+    metadata_title: str | None
     # The copyright notice of the result, in XMP, EXIF and, where it is kept, IPTC; with the limits of metadata_title.
-    metadata_copyright: str
+    metadata_copyright: str | None
     # The description of the result, in XMP, EXIF and, where it is kept, IPTC; with the limits of metadata_title.
-    metadata_description: str
+    metadata_description: str | None
     # Mix pixels by the light that they stand for when the image is resized: samples are converted by the curve of sRGB,
     # resampled with alpha, and converted back.
-    resize_in_linear_light: bool
+    resize_in_linear_light: bool | None
     # Options for AVIF results; ignored for other formats.
-    avif: AVIFOptions
+    avif: AVIFOptions | None
     # Options for JPEG XL results; ignored for other formats.
-    jxl: JXLOptions
+    jxl: JXLOptions | None
     # The formats among which AUTO chooses, as in "avif,webp,jpeg", or as a browser's Accept header has them, as in
     # "image/avif,image/webp,*/*;q=0.8", in which "*/*" and "image/*" stand for JPEG and PNG.
-    accept: str
+    accept: str | None
     # The time that AUTO may take for a smaller result.
-    auto_effort: AutoEffort
+    auto_effort: AutoEffort | None
     # Images and texts that are drawn on the result, in this order, after filters, orientation and padding; at most 8.
-    overlays: Sequence[Overlay]
+    overlays: Sequence[Overlay] | None
     # Multiplier of max_width, max_height, min_width and min_height, 0.1 to 8: max_width 640 with 2 gives 1280.
-    zoom: float
+    zoom: float | None
     # Minimum width of the result in pixels, 1 to 65500.
-    min_width: int
+    min_width: int | None
     # Minimum height of the result in pixels, 1 to 65500; see min_width.
-    min_height: int
+    min_height: int | None
     # Extend the result to this ratio of width to height, 0.1 to 10, with the background: 1 makes a square, 1.7778 is
     # 16:9.
-    extend_aspect_ratio: float
+    extend_aspect_ratio: float | None
     # Sharpen an image that is reduced, the more the larger the reduction: 0 to 2.
-    sharpen_reduced: float
+    sharpen_reduced: float | None
     # Report the facts of the image: see ImageFacts.
-    facts: bool
+    facts: bool | None
     # Leave out frames of an animation that does not fit in max_bytes otherwise: every second one, or up to seven of
     # eight.
-    allow_lower_frame_rate: bool
+    allow_lower_frame_rate: bool | None
     # The elements of RAW results; ignored for other formats.
-    tensor: TensorOptions
+    tensor: TensorOptions | None
     # The HDR gain map of a JPEG, HEIC or AVIF (Ultra HDR, ISO 21496-1, and those of Apple), from which viewers brighten
     # the image on HDR displays.
-    gain_map: GainMap
+    gain_map: GainMap | None
     # Remove the uniform border of the displayed image, of the part that `crop` leaves; everything else refers to what
     # is left.
-    trim: Trim
+    trim: Trim | None
     # Parts of the displayed image to hide, in their order, at most 100; applied to the pixels of the image before
     # everything else.
-    regions: Sequence[Region]
+    regions: Sequence[Region] | None
     # With GRAVITY_FACES, keep this much around each face if it fits, as a fraction of the face's height: between 0 and
     # 2.
-    min_face_margin: float
+    min_face_margin: float | None

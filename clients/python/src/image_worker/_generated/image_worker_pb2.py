@@ -30,7 +30,7 @@ DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n!imageworker/v1/im
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
-_builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'imageworker.v1.image_worker_pb2', _globals)
+_builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'image_worker._generated.image_worker_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
   _globals['_FILTER_PARAMETERSENTRY']._loaded_options = None
