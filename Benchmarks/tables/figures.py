@@ -30,7 +30,7 @@ TABLE_HEAD = f"| image | {' | '.join(JOBS)} |\n" + "|---" * (len(JOBS) + 1) + "|
 QUOTATIONS = [
     ("README.md", "a 12-megapixel JPEG becomes a 1280x720 JPEG in {avx512.T.share} of the CPU time of libvips in-process, and "
      "a 300x300 one in {avx512.P.share} of it; without AVX-512 in {avx2.T.share} and {avx2.P.share}"),
-    ("README.md", "Two cores serve {avx512.load.12mp-dog.8.worker} such JPEGs of 12 megapixels a second; a pyvips server of two "
+    ("README.md", "Two cores serve {avx512.load.12mp-dog.8.worker} JPEGs of 12 megapixels a second; a pyvips server of two "
      "processes on the same cores serves {avx512.load.12mp-dog.8.pyvips}."),
     ("README.md", "JPEG results have {bytes.baseline} of libjpeg-turbo's bytes at equal SSIMULACRA2 for the same encoding time, "
      "progressive ones {bytes.progressive}"),

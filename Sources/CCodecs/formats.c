@@ -272,6 +272,10 @@ bool ccodecs_format_takes(ccodecs_format format, ccodecs_pixels pixels) {
   return (row_of(format)->encoder.pixels >> pixels & 1) != 0;
 }
 
+uint32_t ccodecs_format_max_side(ccodecs_format format) {
+  return row_of(format)->encoder.max_side;
+}
+
 bool ccodecs_format_has_frames(ccodecs_format format) {
   return row_of(format)->encoder.has_frames;
 }

@@ -387,7 +387,8 @@ static double tap_walk_value(tap_walk *taps) {
   return value;
 }
 
-/// Returns the weight of a source sample of a reversed axis, with the kernel that has another value at each of its ends.
+/// Returns the weight of a source sample of a reversed axis, with the kernel that has another value at each of its
+/// ends.
 static double reversed_mean(const cpixels_axis_options *options, double center, int64_t sample) {
   const double shown = (double)(options->source_count - 1 - sample);
   return cpixels_kernel_value(CPIXELS_KERNEL_MEAN, (shown - center + 0.5) * (1 / stretch_of(options)));

@@ -88,6 +88,14 @@ package struct EncoderOptions: Sendable, Hashable {
   package func estimatedByteCount() throws(CodecError) -> UInt64 {
     var byteCount: UInt64 = 0
     let status = try withHandle { ccodecs_encoder_estimate(&$0, &byteCount) }
+    if status == CCODECS_LIMIT {
+      let (limit, side) = (UInt64(ccodecs_format_max_side(format.handle)), UInt64(max(width, height)))
+      var error = CodecError(
+        code: .limitExceeded,
+        message: "\(format.rawValue) results have at most \(limit) pixels per side, and this one \(width)x\(height)")
+      error.limit = CodecError.Limit(name: "max_side", limit: limit, value: side)
+      throw error
+    }
     if let error = CodecError(
       status: status, message: "\(format.rawValue) cannot store \(width)x\(height) \(pixelFormat)",
       budget: nil)

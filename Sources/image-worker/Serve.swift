@@ -103,7 +103,7 @@ struct Serve: AsyncParsableCommand {
       ListeningService(
         MetricsEndpoint(
           host: settings.metricsHost, port: port, secure: worker.security.metricsListener?.secure,
-          hasRoom: ConnectionRoom().hasAccepted, registry: metrics,
+          hasRoom: ConnectionRoom().suffices, registry: metrics,
           isServing: { [health = worker.health] in health.status == .serving }, logger: logger),
         at: .tcp(host: settings.metricsHost, port: port),
         options: ListenError.Options(host: "--metrics-host", port: "--metrics-port"))
@@ -111,7 +111,7 @@ struct Serve: AsyncParsableCommand {
     let page = playground.map { address in
       ListeningService(
         Playground(
-          address: address, environment: environment, worker: worker.address, hasRoom: ConnectionRoom().hasAccepted,
+          address: address, environment: environment, worker: worker.address, hasRoom: ConnectionRoom().suffices,
           logger: logger),
         at: .tcp(host: address.host, port: address.port),
         options: ListenError.Options(host: "--playground-host", port: "--playground-port"))

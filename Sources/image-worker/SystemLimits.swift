@@ -1,4 +1,5 @@
 internal import LibC
+internal import Synchronization
 internal import SystemPackage
 internal import WorkerOperations
 
@@ -17,39 +18,42 @@ enum SystemLimits {
     if let problem = threadProblem(count: count) { throw SettingsError(description: problem) }
   }
 
+  /// Held while threads are started, which wait for it.
+  private static let gate = Mutex<Void>(())
+
   /// Starts so many threads, which wait until all have started, and lets them end.
   /// - Returns: Why that is not possible; `nil` if it is.
   private static func threadProblem(count: Int) -> String? {
-    let gate = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
-    defer { gate.deallocate() }
-    pthread_mutex_init(gate, nil)
-    pthread_mutex_lock(gate)
-    var threads: [pthread_t] = []
-    var status: Int32 = 0
-    while threads.count < count, status == 0 {
-      #if os(Linux)
-        var thread = pthread_t()
-        status = pthread_create(&thread, nil, waitAndEnd, gate)
-        if status == 0 { threads.append(thread) }
-      #else
-        var thread: pthread_t?
-        status = pthread_create(&thread, nil, { waitAndEnd($0) }, gate)
-        if let thread { threads.append(thread) }
-      #endif
-    }
-    pthread_mutex_unlock(gate)
+    let (threads, status) = gate.withLock { _ in startThreads(count) }
     for thread in threads { pthread_join(thread, nil) }
-    pthread_mutex_destroy(gate)
     if status == 0 { return nil }
     return "the system refuses to start thread \(threads.count + 1) of \(count): \(Errno(rawValue: status)); raise the "
       + "limit of processes (ulimit -u, or pids.max of the control group)"
   }
 
-  /// Waits until the mutex is free.
-  private static let waitAndEnd: @convention(c) (UnsafeMutableRawPointer?) -> UnsafeMutableRawPointer? = { gate in
-    guard let gate = gate?.assumingMemoryBound(to: pthread_mutex_t.self) else { return nil }
-    pthread_mutex_lock(gate)
-    pthread_mutex_unlock(gate)
+  /// Starts threads that end when the gate opens, until one is refused.
+  private static func startThreads(_ count: Int) -> (threads: [pthread_t], status: Int32) {
+    var threads: [pthread_t] = []
+    var status: Int32 = 0
+    while threads.count < count, status == 0 {
+      #if os(Linux)
+        var thread = pthread_t()
+        status = pthread_create(&thread, nil, waitForGate, nil)
+        if status == 0 { threads.append(thread) }
+      #else
+        var thread: pthread_t?
+        status = pthread_create(&thread, nil, { _ in waitForGate(nil) }, nil)
+        if let thread { threads.append(thread) }
+      #endif
+    }
+    return (threads, status)
+  }
+
+  /// The work of a thread.
+  ///
+  /// As a closure of `startThreads` it crashes the compiler of Swift 6.3.1.
+  private static let waitForGate: @convention(c) (UnsafeMutableRawPointer?) -> UnsafeMutableRawPointer? = { _ in
+    gate.withLock { _ in }
     return nil
   }
 

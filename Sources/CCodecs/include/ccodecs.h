@@ -689,6 +689,9 @@ typedef struct ccodecs_encode_options {
 /// Returns whether the encoder of `format`, if built in, accepts this sample layout.
 bool ccodecs_format_takes(ccodecs_format format, ccodecs_pixels pixels);
 
+/// Returns the maximum width and height in pixels of images that are encoded.
+uint32_t ccodecs_format_max_side(ccodecs_format format);
+
 /// An encoder for one image.
 typedef struct ccodecs_encoder ccodecs_encoder;
 

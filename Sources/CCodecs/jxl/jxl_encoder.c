@@ -114,8 +114,8 @@ static float distance(uint8_t quality) {
   return distance < min_distance ? min_distance : distance;
 }
 
-/// Sets a color space from its code points, of which libjxl has all but one. P3 has two, which differ in their white. Gray
-/// has no primaries, and keeps its white.
+/// Sets a color space from its code points, of which libjxl has all but one. P3 has two, which differ in their white.
+/// Gray has no primaries, and keeps its white.
 static void set_color_codes(JxlColorEncoding *colors, ccodecs_color_codes codes) {
   enum { P3_D65 = 12 };
   colors->transfer_function = (JxlTransferFunction)codes.transfer;

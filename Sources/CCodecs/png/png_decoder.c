@@ -200,8 +200,8 @@ static ccodecs_status read_profile(png_decoder *d) {
   return CCODECS_OK;
 }
 
-/// Reads cICP: primaries, transfer, matrix and whether samples have full range. Only RGB of full range is supported. One
-/// that specifies nothing is ignored.
+/// Reads cICP: primaries, transfer, matrix and whether samples have full range. Only RGB of full range is supported.
+/// One that specifies nothing is ignored.
 static void read_codes(png_decoder *d) {
   if (d->body_count == 4 && d->body[0] == CCODECS_CODE_UNSPECIFIED && d->body[1] == CCODECS_CODE_UNSPECIFIED) {
     return;

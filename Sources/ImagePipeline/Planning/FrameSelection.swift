@@ -57,12 +57,13 @@ struct FrameSelection: Sendable, Hashable {
       let name = header.format.rawValue
       guard index == 0 else {
         throw PipelineError(
-          .unservedField, "frame_index is \(index), but only the first image of a file is decoded of \(name)",
+          .unservedField, "frame_index is \(index), but only the first image of \(name) files is decoded",
           field: "frame_index")
       }
       if isAnimation, header.frameCount == 0, header.format.traits.hasSequences {
         throw PipelineError(
-          .unservedField, "max_frames is \(count), but only the first frame is decoded of \(name); leave it unset",
+          .unservedField,
+          "max_frames is \(count), but only the first frame of \(name) files is decoded; leave it unset",
           field: "max_frames")
       }
       self = .first

@@ -69,5 +69,5 @@ package final class ConnectionRoom: Sendable {
   package init() {}
 
   /// Returns whether a connection that was accepted leaves enough descriptors.
-  package func hasAccepted() -> Bool { spare.withLock { $0.remain(after: 1) } }
+  package func suffices() -> Bool { spare.withLock { $0.remain(after: 1) } }
 }

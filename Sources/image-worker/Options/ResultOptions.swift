@@ -122,7 +122,7 @@ struct ResultOptions: ParsableArguments {
   private var presetOptions: PresetOptions
   @OptionGroup(title: "Presets and renditions")
   private var renditionOptions: RenditionListOptions
-  @OptionGroup(title: "Presets and renditions")
+  @OptionGroup(title: "Processing")
   private var localOptions: LocalWorkOptions
   @OptionGroup
   var overrides: ConfigurationOptions
