@@ -55,6 +55,14 @@ static void write_text(const char *path, const char *text) {
   }
 }
 
+/// Lets a crash end the process at once: the handlers of Swift would start a program, and wait for it.
+static void forget_crash_handlers(void) {
+  const int crashes[] = {SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGSEGV, SIGTRAP};
+  for (size_t i = 0; i < sizeof crashes / sizeof *crashes; i++) {
+    signal(crashes[i], SIG_DFL);
+  }
+}
+
 static void ignore_signals(void) {
   // A supervisor may send these to every process of the service; helpers end with the server.
   const int ignored[] = {SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGPIPE, SIGUSR1, SIGUSR2, SIGALRM, SIGXFSZ, SIGTSTP};
@@ -105,6 +113,7 @@ bool csandbox_has_namespaces(void) {
 }
 
 void csandbox_zygote_prepare(void) {
+  forget_crash_handlers();
   ignore_signals();
   close_descriptors();
   prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);

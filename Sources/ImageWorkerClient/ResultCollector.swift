@@ -59,6 +59,12 @@ struct ResultCollector: Sendable {
     case outcomes(Outcomes, preview: ImageResult?)
     /// An error of the whole image.
     case failure(ImageWorkerError)
+
+    /// Whether the worker did nothing for the image.
+    var isRefusal: Bool {
+      if case .failure(let error) = self { return error.isRefusal || error.isEnd }
+      return false
+    }
   }
 
   private let expectedCount: Int

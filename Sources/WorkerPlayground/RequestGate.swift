@@ -11,7 +11,7 @@ struct RequestGate: Sendable {
   /// A name that somebody lets resolve to this address (DNS rebinding) stands in `Host`. Other sites stand in `Origin`,
   /// which browsers send with everything that is not a mere reading.
   func refusal(_ request: Request) -> String? {
-    guard let authority = request.head.authority, isKnown(Self.host(of: authority)) else {
+    guard let authority = request.head.authority, let host = Self.host(of: authority), isKnown(host) else {
       return "the header Host must contain \(isLocal ? "localhost or a loopback address" : "localhost or an address")"
     }
     let origin = request.headers[.origin]
@@ -34,10 +34,12 @@ struct RequestGate: Sendable {
     return !isLocal && host.hasPrefix("[") && host.hasSuffix("]")
   }
 
-  /// The host without its port.
-  private static func host(of authority: String) -> Substring {
-    if authority.hasPrefix("["), let end = authority.firstIndex(of: "]") { return authority[...end] }
-    return authority.prefix { $0 != ":" }
+  /// The host without its port; `nil` if something else follows it.
+  private static func host(of authority: String) -> Substring? {
+    let bracket = authority.hasPrefix("[") ? authority.firstIndex(of: "]") : nil
+    let host = bracket.map { authority[...$0] } ?? authority.prefix { $0 != ":" }
+    let port = authority[host.endIndex...]
+    return port.isEmpty || port.first == ":" && UInt16(port.dropFirst()) != nil ? host : nil
   }
 
   /// The headers of every response.

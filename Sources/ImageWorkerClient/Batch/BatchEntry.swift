@@ -15,7 +15,8 @@ struct BatchEntry: Sendable {
   var attempts = 0
   /// Streams that broke while it was in flight.
   var breaks = 0
-  var overloads = 0
+  /// Workers that had no room for it, or took no items any more.
+  var refusals = 0
   var notBefore: ContinuousClock.Instant
   var deadline: ContinuousClock.Instant?
   /// Empty while it waits; two with a speculative copy.

@@ -20,7 +20,7 @@ struct BatchLane: Sendable {
         let error = try await stream(to: worker)
         try Task.checkCancellation()
         guard let failure = batch.close(lane: number, error: error) else { return }
-        workers.fail(worker, failure)
+        workers.fail(worker, failure, isBatch: true)
         batch.noteFailure(lane: number, failure)
       }
     }
@@ -39,7 +39,7 @@ struct BatchLane: Sendable {
       // The first is the outcome of the call, or `nil` when the call is to be cancelled.
       while let outcome = await group.next() {
         group.cancelAll()
-        if let outcome { return batch.isStalled(lane: number) ? .lost("the stream stalled") : outcome }
+        if let outcome { return batch.stall(lane: number, worker) ?? outcome }
       }
       return nil
     }
@@ -91,8 +91,8 @@ struct BatchLane: Sendable {
 
   private func receive(_ message: Imageworker_V1_BatchProcessResponse, from worker: Worker) {
     guard let end = batch.receive(message.itemID, ResponsePart(message), lane: number) else { return }
-    if case .failure(let error) = end, error.code == .unavailable {
-      workers.fail(worker, error)
+    if case .failure(let error) = end, error.isEnd {
+      workers.fail(worker, error, isBatch: true)
     } else {
       workers.succeed(worker)
     }

@@ -19,6 +19,10 @@ struct BatchLaneState: Sendable {
   var nextID = 1
   /// No further items go over the stream.
   var isClosing = false
+  /// Why the worker takes no items any more; `nil` while it does.
+  var refusal: ImageWorkerError?
+  /// When the stream was opened, until its connection is there.
+  var connectingSince: ContinuousClock.Instant? = .now
   var isStalled = false
   var isEnded = false
   /// When an item made progress.
@@ -45,6 +49,8 @@ struct BatchLaneState: Sendable {
 }
 
 extension BatchState {
+  /// The time until the connection of a stream is there.
+  private static let connectLimit = Duration.seconds(20)
   /// A stream ends after this many items, so that the load spreads over workers that came later.
   private static let itemsPerStream = 1000
 
@@ -71,6 +77,7 @@ extension BatchState {
 
   /// Waits for the next item that the stream should carry; `nil` if there is none.
   func next(lane: Int) async -> BatchShipment? {
+    contents.withLock { $0.lanes[lane].connectingSince = nil }
     let shipment: BatchShipment?? = await wait { contents in
       let state = contents.lanes[lane]
       if state.isClosing || state.isEnded || state.sentCount >= Self.itemsPerStream || contents.isDone {
@@ -103,9 +110,9 @@ extension BatchState {
   func receive(_ id: String, _ part: ResponsePart, lane: Int) -> ResultCollector.End? {
     let retry = retry
     let (end, hasChanged) = contents.withLock { contents -> (ResultCollector.End?, Bool) in
-      guard let end = contents.lanes[lane].take(part, of: id), let flying = contents.land(id, lane: lane) else {
-        return (nil, false)
-      }
+      guard let end = contents.lanes[lane].take(part, of: id),
+        let flying = contents.land(id, lane: lane, isDone: !end.isRefusal)
+      else { return (nil, false) }
       let worker = contents.lanes[lane].worker?.address.text ?? ""
       switch end {
       case .outcomes(let outcomes, let preview):
@@ -115,9 +122,10 @@ extension BatchState {
         contents.retry(
           flying.number, lane: lane, error, isBreak: error.isRetryable && !error.isRefusal, retry, worker: worker)
       }
-      if case .failure(let error) = end, error.code == .unavailable {
+      if case .failure(let error) = end, error.isEnd {
         // The worker shuts down. What it has begun it will finish; the rest goes elsewhere.
         contents.lanes[lane].isClosing = true
+        contents.lanes[lane].refusal = error
       } else {
         (contents.lanes[lane].failingSince, contents.lanes[lane].failures) = (nil, 0)
       }
@@ -137,16 +145,19 @@ extension BatchState {
       for id in state.inFlight.keys { _ = contents.land(id, lane: lane, isDone: false) }
       contents.lanes[lane].isEnded = true
       if contents.isDone { return nil }
-      if let error, !error.isRetryable {
+      if let error, error.kind == .authentication {
         contents.failure = contents.failure ?? error
         return nil
       }
-      let lost = error ?? .lost("the stream ended before its items")
+      // Whatever else a worker, or a proxy, ends a stream with, another one may not.
+      let lost =
+        error.map { $0.isRetryable ? $0 : .lost("the stream ended with \($0)") }
+        ?? .lost("the stream ended before its items")
       for flying in state.inFlight.values {
         contents.retry(
           flying.number, lane: lane, lost, isBreak: true, retry, worker: state.worker?.address.text ?? "")
       }
-      return state.inFlight.isEmpty && (error == nil || state.isClosing) ? nil : lost
+      return state.inFlight.isEmpty && (error == nil || state.isClosing) ? state.refusal : lost
     }
   }
 
@@ -156,7 +167,7 @@ extension BatchState {
     update { contents in
       contents.lanes[lane].failures += 1
       contents.lanes[lane].availableAt = .now + retry.delay(afterFailures: contents.lanes[lane].failures)
-      let since = contents.lanes[lane].failingSince ?? .now
+      let since = contents.lanes[lane].failingSince ?? contents.lanes[lane].connectingSince ?? .now
       contents.lanes[lane].failingSince = since
       guard since.duration(to: .now) > retry.giveUpAfter else { return }
       contents.failure =
@@ -169,9 +180,13 @@ extension BatchState {
   /// Ends items whose timeout has passed, and streams on which nothing happens.
   func expire() {
     let (timeout, stallAfter) = (options.timeout, retry.stallAfter)
+    let connectLimit = min(Self.connectLimit, retry.giveUpAfter)
     update { contents in
       let now = ContinuousClock.now
       for lane in contents.lanes.indices {
+        if let began = contents.lanes[lane].connectingSince, contents.lanes[lane].worker != nil {
+          contents.lanes[lane].isStalled = contents.lanes[lane].isStalled || began.duration(to: now) > connectLimit
+        }
         let silence = contents.lanes[lane].movedAt.duration(to: now)
         let numbers = contents.lanes[lane].inFlight.values.map(\.number)
         if numbers.isEmpty { continue }
@@ -199,7 +214,14 @@ extension BatchState {
     }
   }
 
-  func isStalled(lane: Int) -> Bool { contents.withLock { $0.lanes[lane].isStalled } }
+  /// The error of a stream on which nothing happened for too long; `nil` for another one.
+  func stall(lane: Int, _ worker: Worker) -> ImageWorkerError? {
+    contents.withLock { contents in
+      guard contents.lanes[lane].isStalled else { return nil }
+      return contents.lanes[lane].connectingSince == nil
+        ? .lost("the stream stalled") : .lost("\(worker.address.text): the connection was not answered in time")
+    }
+  }
 }
 
 extension BatchState.Contents {

@@ -140,15 +140,13 @@ extension BatchState.Contents {
       entry.breaks += 1
       delay = policy.delay(afterFailures: entry.breaks)
     } else {
-      delay = error.retryAfter ?? .zero
-      if error.isOverload {
-        entry.overloads += 1
-        delay = max(delay, policy.delay(afterFailures: entry.overloads))
-      }
+      // Another worker may have room, or not shut down, at once.
+      delay = max(error.retryDelay, error.isOverload ? policy.delay(afterFailures: entry.refusals + 1) : .zero)
+      entry.refusals += 1
     }
     entry.notBefore = .now + delay
     entries[number] = entry
-    let isSpent = entry.breaks >= policy.attempts || entry.overloads >= policy.overloadAttempts
+    let isSpent = entry.breaks >= policy.attempts || entry.refusals >= policy.overloadAttempts
     if !error.isRetryable || isSpent || !entry.upload.canStart {
       finish(number, .failure(error), worker: worker)
     } else if entry.flights.isEmpty {

@@ -1,5 +1,7 @@
 internal import GRPCCore
 internal import GRPCNIOTransportHTTP2Posix
+internal import NIOCore
+internal import NIOSSL
 internal import Synchronization
 internal import WorkerProtocol
 
@@ -36,6 +38,13 @@ final class Worker: Sendable {
         config.http2.authority = tls?.serverName
         config.connection.keepalive = .init(time: .seconds(30), timeout: .seconds(10), allowWithoutCalls: false)
         config.backoff = .init(initial: .milliseconds(200), max: .seconds(5), multiplier: 1.6, jitter: 0.2)
+        config.channelDebuggingCallbacks.onCreateTCPConnection = { channel in
+          channel.eventLoop.makeCompletedFuture {
+            let pipeline = channel.pipeline.syncOperations
+            let tls = try? pipeline.handler(type: NIOSSLClientHandler.self)
+            try pipeline.addHandler(WholeFrames(), position: tls.map { .after($0) } ?? .first)
+          }
+        }
       },
       // A name with several addresses, such as that of a headless service, is balanced over all of them.
       serviceConfig: ServiceConfig(loadBalancingConfig: [.roundRobin]))

@@ -57,10 +57,14 @@ final class Workers: Sendable {
   }
 
   /// Avoids a connection for some time, because it failed or asked for it.
-  func fail(_ worker: Worker, _ error: ImageWorkerError) {
+  /// - `isBatch`: whether items wait, which have no deadline before they are sent.
+  func fail(_ worker: Worker, _ error: ImageWorkerError, isBatch: Bool = false) {
     worker.state.withLock { state in
       state.failures += 1
-      state.availableAt = .now + max(retry.delay(afterFailures: state.failures), error.retryAfter ?? .zero)
+      state.availableAt =
+        .now
+        + max(
+          retry.delay(afterFailures: state.failures), isBatch ? error.retryDelay : error.retryAfter ?? .zero)
       state.lastError = error
     }
   }

@@ -10,6 +10,8 @@ struct RemoteRun: Sendable {
   private static let writerCount = 4
   /// A worker is reported if it could not be reached for so long.
   private static let warningDelay = Duration.seconds(1)
+  /// After a signal, a run ends if no image was in flight for so many of these delays.
+  private static let maxIdleCount = 3
 
   private let client: Client
   private let output: BatchOutput
@@ -87,8 +89,11 @@ struct RemoteRun: Sendable {
   /// After a signal, nothing can finish if none can be reached.
   private func watchWorkers() async {
     var (failing, reported): (Set<String>, Set<String>) = ([], [])
+    var idleCount = 0
     while (try? await Task.sleep(for: Self.warningDelay)) != nil {
-      if stop.isStopped, client.statuses.allSatisfy({ $0.error != nil && $0.itemsInFlight == 0 }) {
+      let isIdle = client.statuses.allSatisfy { $0.itemsInFlight == 0 }
+      idleCount = stop.isStopped && isIdle ? idleCount + 1 : 0
+      if idleCount > 0, idleCount >= Self.maxIdleCount || client.statuses.allSatisfy({ $0.error != nil }) {
         stop.cancellation.cancel()
       }
       let failed = client.statuses.filter { $0.error != nil && $0.itemsDone == 0 }

@@ -16,6 +16,7 @@ from fake import Break, FakeWorker, status
 from image_worker import (
     AsyncClient, AuthenticationError, Client, DeadlineError, ImageError, ImageWorkerError, InvalidRequestError, Item,
     OverloadedError, RetryPolicy, UnavailableError)
+from image_worker._errors import from_status
 from image_worker._generated import image_worker_pb2 as wire
 
 QUICK = RetryPolicy(initial_delay=0.01, max_delay=0.05, give_up_after=1)
@@ -335,3 +336,41 @@ def test_a_batch_can_be_interrupted() -> None:
         done = subprocess.run(
             [sys.executable, "-c", program, worker.address], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=60)
     assert (done.returncode, done.stdout, done.stderr) == (0, "interrupted\n", "")
+
+
+@pytest.mark.parametrize("code", [grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.INTERNAL])
+def test_a_worker_that_drains_for_ever_ends_the_batch(code: grpc.StatusCode) -> None:
+    retry = RetryPolicy(initial_delay=0.05, max_delay=0.1, give_up_after=1)
+    with FakeWorker(lambda image, time: status(code, "DRAINING")) as worker, Client(worker.address, retry=retry) as client:
+        with pytest.raises(UnavailableError, match="no worker could be reached"):
+            list(client.batch([(number, b"image") for number in range(3)]))
+        assert worker.seen[b"image"] < 300
+
+
+def test_a_delay_of_a_day_is_not_waited_for() -> None:
+    error = from_status(status(grpc.StatusCode.RESOURCE_EXHAUSTED, "OVERLOADED", 86_400))
+    assert error.retry_after == 86_400 and error.retry_delay == 60
+
+
+class BrokenWorker(FakeWorker):
+    """Ends each stream with a code."""
+
+    code = grpc.StatusCode.UNIMPLEMENTED
+
+    def _batch(self, requests: Iterator[wire.BatchProcessRequest], context: Any) -> Iterator[wire.BatchProcessResponse]:
+        next(requests)
+        context.abort(self.code, "it does not want to")
+        yield wire.BatchProcessResponse()
+
+
+@pytest.mark.parametrize("code", [
+    grpc.StatusCode.INVALID_ARGUMENT, grpc.StatusCode.DEADLINE_EXCEEDED, grpc.StatusCode.RESOURCE_EXHAUSTED,
+    grpc.StatusCode.UNIMPLEMENTED])
+def test_a_broken_worker_ends_no_batch_that_another_one_serves(code: grpc.StatusCode) -> None:
+    retry = RetryPolicy(initial_delay=0.05, max_delay=0.1)
+    broken = BrokenWorker()
+    broken.code = code
+    with FakeWorker() as worker, broken:
+        with Client([worker.address, broken.address], retry=retry) as client:
+            results = list(client.batch([(number, b"image") for number in range(30)]))
+            assert len(results) == 30 and all(result.unwrap().data == b"egami" for result in results)

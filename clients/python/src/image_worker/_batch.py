@@ -16,7 +16,7 @@ from typing import Any, Generic, TypeVar
 import grpc
 
 from ._deadline import Deadline, checked
-from ._errors import EXHAUSTED, ImageWorkerError, UnavailableError, from_rpc_error, lost, timed_out
+from ._errors import EXHAUSTED, AuthenticationError, ImageWorkerError, UnavailableError, from_rpc_error, lost, timed_out
 from ._generated import image_worker_pb2 as wire
 from ._requests import configuration
 from ._results import Collector, Intake, Result
@@ -74,7 +74,8 @@ class _Entry(Generic[Key]):
     intake: Intake
     attempts: int = 0
     breaks: int = 0
-    overloads: int = 0
+    #: The workers that had no room for it, or took no images any more.
+    refusals: int = 0
     not_before: float = 0
     deadline: Deadline = Deadline(None)
     collector: Collector = field(default_factory=Collector)
@@ -230,14 +231,15 @@ class Batch(Generic[Key]):
 
     def again(self, entry: _Entry[Key], error: ImageWorkerError, *, is_break: bool) -> None:
         """Sends an item again after an error, unless that is pointless."""
-        delay = error.retry_after or 0.0
+        delay = error.retry_delay
         if is_break:
             entry.breaks += 1
             delay = self.retry.delay(entry.breaks)
-        elif error.reason in EXHAUSTED:
-            entry.overloads += 1
-            delay = max(delay, self.retry.delay(entry.overloads))
-        is_spent = entry.breaks >= self.retry.attempts or entry.overloads >= self.retry.overload_attempts
+        else:
+            entry.refusals += 1
+            # Another worker may have room, or not shut down, at once.
+            delay = max(delay, self.retry.delay(entry.refusals) if error.reason in EXHAUSTED else 0.0)
+        is_spent = entry.breaks >= self.retry.attempts or entry.refusals >= self.retry.overload_attempts
         if not error.is_retryable or is_spent or not entry.upload.can_start:
             return self.finish(entry, error)
         entry.collector, entry.intake = Collector(), Intake(self.workers.max_result_bytes, entry.start)
@@ -290,6 +292,8 @@ class _Lane:
         # The item whose image is read now. Its deadline ends that, and is no sign of a stream that stalls.
         self._reading: str | None = None
         self._is_closing = False
+        # Why the worker takes no images any more.
+        self._refusal: ImageWorkerError | None = None
         self._is_stalled = False
         self._sent = 0
         self._moved_at = 0.0
@@ -327,6 +331,7 @@ class _Lane:
 
     async def _stream(self, worker: Worker) -> None:
         self._is_closing, self._is_stalled, self._sent = False, False, 0
+        self._refusal = None
         self._moved_at = asyncio.get_running_loop().time()
         self._call = worker.batch(metadata=self._workers.metadata())
         sender = asyncio.create_task(self._send(self._call))
@@ -349,10 +354,14 @@ class _Lane:
     def _end(self, worker: Worker, error: ImageWorkerError | None) -> None:
         entries = list(self._in_flight.values())
         self._in_flight.clear()
-        if error and not error.is_retryable:
+        if isinstance(error, AuthenticationError):
             return self._batch.fail(error)
+        if error and not error.is_retryable:  # whatever else a worker, or a proxy, ends a stream with, another one may not
+            error = lost(f"the stream ended with {error}")
         if entries or (error and not self._is_closing):
             self._fail(worker, error or lost("the stream ended before its items"))
+        elif self._refusal:
+            self._fail(worker, self._refusal)
         for entry in entries:
             self._batch.again(entry, error or lost("the stream ended before the item"), is_break=True)
 
@@ -361,7 +370,7 @@ class _Lane:
         self._failing_since = self._failing_since or now
         self._failures += 1
         self._available_at = now + self._batch.retry.delay(self._failures)
-        self._workers.fail(worker, error.retry_after)
+        self._workers.fail(worker, error.retry_delay)
         if now - self._failing_since > self._batch.retry.give_up_after:
             self._batch.fail(UnavailableError(
                 f"no worker could be reached for {self._batch.retry.give_up_after:g} s; last error: {error.message}", code=error.code))
@@ -390,6 +399,8 @@ class _Lane:
         return None
 
     async def _upload(self, call: Any, entry: _Entry[Any]) -> None:
+        if entry.deadline.has_passed():  # with a timeout of 0, as soon as it is taken
+            return self._batch.finish(entry, entry.deadline.error)
         id = str(next(self._ids))
         entry.attempts += 1
         self._sent += 1
@@ -456,11 +467,11 @@ class _Lane:
         return entry.collector.add(response)
 
     def _note(self, outcome: Result | ImageWorkerError, worker: Worker) -> None:
-        if isinstance(outcome, ImageWorkerError) and outcome.code is grpc.StatusCode.UNAVAILABLE:
+        if isinstance(outcome, ImageWorkerError) and outcome.is_end:
             # The worker shuts down. What it has begun it will finish; the rest goes elsewhere.
-            self._is_closing = True
+            self._is_closing, self._refusal = True, outcome
             self._batch.changed.notify()
-            self._workers.fail(worker, outcome.retry_after)
+            self._workers.fail(worker, outcome.retry_delay)
         else:
             self._failing_since = None
             self._failures = 0

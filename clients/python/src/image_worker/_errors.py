@@ -17,8 +17,8 @@ _LOST = frozenset({
 #: The worker, or what it grants this client, is exhausted for now.
 EXHAUSTED = frozenset({"OVERLOADED", "QUOTA_EXCEEDED"})
 _RETRYABLE_REASONS = frozenset({"OVERLOADED", "DRAINING", "UPLOAD_STALLED"})
-# In seconds; a quota of an hour is nothing to wait for.
-_MAX_QUOTA_DELAY = 60.0
+#: The longest delay in seconds that a batch waits because a worker asks for it. A quota of an hour is nothing to wait for.
+_MAX_RETRY_DELAY = 60.0
 
 
 class ImageWorkerError(Exception):
@@ -60,10 +60,20 @@ class ImageWorkerError(Exception):
     def is_retryable(self) -> bool:
         """Whether the same request can succeed later, or on another worker."""
         if self.reason == "QUOTA_EXCEEDED":
-            return self.retry_after is not None and self.retry_after <= _MAX_QUOTA_DELAY
+            return self.retry_after is not None and self.retry_after <= _MAX_RETRY_DELAY
         if self.reason:
             return self.reason in _RETRYABLE_REASONS or self.code is grpc.StatusCode.UNAVAILABLE
         return self.is_lost or self.retry_after is not None
+
+    @property
+    def retry_delay(self) -> float:
+        """The seconds that the worker asks to wait before a retry, as far as a batch obeys."""
+        return min(self.retry_after or 0.0, _MAX_RETRY_DELAY)
+
+    @property
+    def is_end(self) -> bool:
+        """Whether the worker takes no images any more."""
+        return self.code is grpc.StatusCode.UNAVAILABLE or self.reason == "DRAINING"
 
     @property
     def is_lost(self) -> bool:

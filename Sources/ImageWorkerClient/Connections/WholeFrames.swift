@@ -1,0 +1,67 @@
+internal import NIOCore
+
+/// Passes on whole HTTP/2 frames, except of data, and drops those of kinds that HTTP/2 does not define.
+///
+/// The parser of swift-nio-http2 1.46.0 keeps what it has read for as long as every read ends within a frame, so that a
+/// hostile worker could take all memory of its client with frames that mean nothing.
+///
+/// Source: RFC 9113, sections 4.1 and 6.
+final class WholeFrames: ChannelInboundHandler {
+  typealias InboundIn = ByteBuffer
+  typealias InboundOut = ByteBuffer
+
+  private enum Kind {
+    static let data: UInt8 = 0
+    static let last: UInt8 = 9
+  }
+
+  private static let headerByteCount = 9
+  /// The maximum length of a frame that a client accepts; the parser refuses a longer one by its header.
+  private static let maxLength = 1 << 14
+
+  /// What has arrived and was not passed on.
+  private var waiting = ByteBuffer()
+  /// The rest of a frame that is passed on, or dropped, as it arrives.
+  private var left = 0
+  private var isDropping = false
+
+  func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+    var bytes = unwrapInboundIn(data)
+    if waiting.readableBytes == 0 { waiting = bytes } else { waiting.writeBuffer(&bytes) }
+    while let run = nextRun() { context.fireChannelRead(wrapInboundOut(run)) }
+    if waiting.readableBytes == 0 { waiting = ByteBuffer() }
+  }
+
+  /// Returns the next bytes that are passed on; `nil` if more have to arrive.
+  private func nextRun() -> ByteBuffer? {
+    var byteCount = 0
+    while byteCount < waiting.readableBytes {
+      if left == 0 {
+        guard let frame = frame(at: waiting.readerIndex + byteCount) else { break }
+        let total = Self.headerByteCount + frame.length
+        isDropping = frame.kind > Kind.last
+        let isWhole = byteCount + total <= waiting.readableBytes
+        guard isDropping || frame.kind == Kind.data || frame.length > Self.maxLength || isWhole else { break }
+        left = total
+      }
+      let step = min(left, waiting.readableBytes - byteCount)
+      if isDropping {
+        // What comes before is passed on first.
+        if byteCount > 0 { break }
+        waiting.moveReaderIndex(forwardBy: step)
+      } else {
+        byteCount += step
+      }
+      left -= step
+    }
+    return byteCount > 0 ? waiting.readSlice(length: byteCount) : nil
+  }
+
+  /// Reads a frame's header; `nil` if it has not arrived.
+  private func frame(at index: Int) -> (length: Int, kind: UInt8)? {
+    guard index + Self.headerByteCount <= waiting.writerIndex,
+      let word = waiting.getInteger(at: index, as: UInt32.self)
+    else { return nil }
+    return (Int(word >> 8), UInt8(truncatingIfNeeded: word))
+  }
+}
