@@ -89,7 +89,9 @@ public struct ImageWorkerError: Error, Sendable, Hashable, CustomStringConvertib
   private static let overloaded = "OVERLOADED"
   private static let draining = "DRAINING"
   private static let quotaExceeded = "QUOTA_EXCEEDED"
-  /// The longest delay that a batch waits because a worker asks for it. A quota of an hour is nothing to wait for.
+  /// The longest delay that a batch waits because a worker asks for it.
+  ///
+  /// A quota of an hour is nothing to wait for.
   private static let maxRetryDelay = Duration.seconds(60)
   private static let retryableReasons: Set<String> = [overloaded, draining, "UPLOAD_STALLED"]
   /// Without a reason these mean that the connection or the worker was lost, not that the request is at fault.

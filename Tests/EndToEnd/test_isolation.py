@@ -106,6 +106,22 @@ def test_a_stopped_helper_is_continued(isolated, large_photo):
     assert b"".join(part.chunk for part in upload.finish()) == expected
 
 
+@pytest.mark.parametrize("number", [signal.SIGSEGV, signal.SIGABRT, signal.SIGTRAP])
+def test_a_crash_of_the_zygote_delays_images_by_little(number):
+    worker = Worker("--isolation", "process", "--cache-memory-mib", "0", "--metrics-port", "0")
+    try:
+        client, image = Client(worker), fixture_bytes("photo-420.jpg")
+        assert client.process(image, preset="favicon")
+        os.kill(descendants(worker.process.pid)[0], number)
+        assert wait_until(lambda: metric(worker, "imageworker_zygotes_replaced_total") == 1)
+        began = time.monotonic()
+        with ThreadPoolExecutor(8) as pool:
+            assert all(list(pool.map(lambda _: list(Client(worker).process(image, preset="favicon")), range(8))))
+        assert time.monotonic() - began < 10
+    finally:
+        assert worker.stop() == 0
+
+
 def test_a_stopped_zygote_is_replaced_before_an_image_needs_it(large_photo):
     worker = isolated_worker("--threads", "1", "--metrics-port", "0")
     expected = favicon(worker)
