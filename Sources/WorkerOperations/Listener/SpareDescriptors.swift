@@ -52,7 +52,8 @@ package struct SpareDescriptors {
 
   /// Counts the process's descriptors; `nil` if the system does not list them.
   package static func usedCount() -> Int? {
-    guard let directory = opendir("/dev/fd") else { return nil }
+    // Without one for the list itself, all are in use.
+    guard let directory = opendir("/dev/fd") else { return errno == EMFILE ? limit : nil }
     defer { closedir(directory) }
     var count = 0
     while readdir(directory) != nil { count += 1 }
