@@ -67,7 +67,7 @@ public struct ImageWorkerError: Error, Sendable, Hashable, CustomStringConvertib
   /// Whether the same request can succeed later, or on another worker.
   public var isRetryable: Bool {
     // A quota of an hour is nothing to wait for.
-    if reason == Self.quotaExceeded { return retryAfter.map { $0 <= Self.maxRetryDelay } ?? false }
+    if reason == Self.quotaExceeded { return retryAfter.map { $0 <= Self.maxBatchDelay } ?? false }
     if !reason.isEmpty { return Self.retryableReasons.contains(reason) || code == .unavailable }
     return Self.lostCodes.contains(code) || retryAfter != nil
   }
@@ -80,7 +80,7 @@ public struct ImageWorkerError: Error, Sendable, Hashable, CustomStringConvertib
   /// Whether the worker takes no items any more.
   var isEnd: Bool { code == .unavailable || reason == Self.draining }
   /// The delay that the worker asks for, as far as a batch obeys.
-  var retryDelay: Duration { min(retryAfter ?? .zero, Self.maxRetryDelay) }
+  var retryDelay: Duration { min(retryAfter ?? .zero, Self.maxBatchDelay) }
   /// Whether the worker, or what it grants this client, is exhausted for now.
   var isOverload: Bool { reason == Self.overloaded || reason == Self.quotaExceeded }
 
@@ -92,7 +92,7 @@ public struct ImageWorkerError: Error, Sendable, Hashable, CustomStringConvertib
   /// The longest delay that a batch waits because a worker asks for it.
   ///
   /// A quota of an hour is nothing to wait for.
-  private static let maxRetryDelay = Duration.seconds(60)
+  private static let maxBatchDelay = Duration.seconds(60)
   private static let retryableReasons: Set<String> = [overloaded, draining, "UPLOAD_STALLED"]
   /// Without a reason these mean that the connection or the worker was lost, not that the request is at fault.
   private static let lostCodes: Set<RPCError.Code> = [.unavailable, .internalError, .unknown, .cancelled, .aborted]

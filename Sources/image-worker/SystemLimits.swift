@@ -1,6 +1,5 @@
-internal import LibC
-internal import Synchronization
 internal import SystemPackage
+internal import WorkThreads
 internal import WorkerOperations
 
 /// The limits of the system below which a command ends in a library, or never.
@@ -18,43 +17,12 @@ enum SystemLimits {
     if let problem = threadProblem(count: count) { throw SettingsError(description: problem) }
   }
 
-  /// Held while threads are started, which wait for it.
-  private static let gate = Mutex<Void>(())
-
-  /// Starts so many threads, which wait until all have started, and lets them end.
-  /// - Returns: Why that is not possible; `nil` if it is.
   private static func threadProblem(count: Int) -> String? {
-    let (threads, status) = gate.withLock { _ in startThreads(count) }
-    for thread in threads { pthread_join(thread, nil) }
-    if status == 0 { return nil }
-    return "the system refuses to start thread \(threads.count + 1) of \(count): \(Errno(rawValue: status)); raise the "
+    let (startedCount, errorNumber) = ThreadProbe.start(count)
+    if errorNumber == 0 { return nil }
+    return
+      "the system refuses to start thread \(startedCount + 1) of \(count): \(Errno(rawValue: errorNumber)); raise the "
       + "limit of processes (ulimit -u, or pids.max of the control group)"
-  }
-
-  /// Starts threads that end when the gate opens, until one is refused.
-  private static func startThreads(_ count: Int) -> (threads: [pthread_t], status: Int32) {
-    var threads: [pthread_t] = []
-    var status: Int32 = 0
-    while threads.count < count, status == 0 {
-      #if os(Linux)
-        var thread = pthread_t()
-        status = pthread_create(&thread, nil, waitForGate, nil)
-        if status == 0 { threads.append(thread) }
-      #else
-        var thread: pthread_t?
-        status = pthread_create(&thread, nil, { _ in waitForGate(nil) }, nil)
-        if let thread { threads.append(thread) }
-      #endif
-    }
-    return (threads, status)
-  }
-
-  /// The work of a thread.
-  ///
-  /// As a closure of `startThreads` it crashes the compiler of Swift 6.3.1.
-  private static let waitForGate: @convention(c) (UnsafeMutableRawPointer?) -> UnsafeMutableRawPointer? = { _ in
-    gate.withLock { _ in }
-    return nil
   }
 
   /// Checks that the worker has descriptors for itself and a few connections.

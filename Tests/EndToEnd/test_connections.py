@@ -340,8 +340,8 @@ def test_connections_of_http_leave_descriptors_for_the_rest():
             return True
 
     # Those for which there is no room are closed: sixteen descriptors are left for what is not a connection.
-    assert wait_until(lambda: sum(map(is_closed, connections)) >= 120 - 12)
-    assert len(os.listdir(f"/proc/{worker.process.pid}/fd")) <= used + 12
+    assert wait_until(lambda: sum(map(is_closed, connections)) >= 120 - 8)
+    assert len(os.listdir(f"/proc/{worker.process.pid}/fd")) <= used + 8
     for connection in connections:
         connection.close()
     assert wait_until(lambda: len(os.listdir(f"/proc/{worker.process.pid}/fd")) <= used + 6)

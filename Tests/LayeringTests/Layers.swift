@@ -32,7 +32,7 @@ extension Layer {
         "ServiceLifecycle", "Synchronization", "SystemPackage", "Tracing", "UnixSignals", "Yams",
       ],
       // Reading and writing files, and the bytes of auxiliary images.
-      maxPointerLineCount: 4),
+      maxPointerLineCount: 3),
     Layer(
       name: "WorkerPlayground",
       modules: ["WorkerProtocol", "WorkerService", "Admission", "ImagePipeline", "Fields", "LibC", "CPlaygroundPage"],

@@ -196,14 +196,14 @@ static uint16_t divide_16bit_alpha(uint16_t value, uint16_t alpha) {
 static void put_16bit_row(const tiff_decoder *d, uint16_t *out, const uint16_t *kept) {
   for (uint32_t x = 0; x < d->base.header.width; x++, kept += d->kept, out += d->channels) {
     uint16_t color[3];
-    for (int i = 0; i < 3; i++) {
+    if (d->is_lab) {
+      convert_16bit_lab(d, kept, color);
+    }
+    for (int i = 0; i < 3 && !d->is_lab; i++) {
       const uint32_t sample = kept[d->colors == 1 ? 0 : i];
       color[i] = d->colors == 4 ? (uint16_t)(((65535 - sample) * (65535u - kept[3]) + 32767) / 65535)
                  : d->photometric == PHOTOMETRIC_MINISWHITE ? (uint16_t)(65535 - sample)
                                                             : (uint16_t)sample;
-    }
-    if (d->is_lab) {
-      convert_16bit_lab(d, kept, color);
     }
     if (d->channels == 4) {
       out[3] = kept[d->kept - 1];

@@ -2,7 +2,7 @@
 ///
 /// Programs may choose any prefix for a namespace. One that is not declared means what it usually does.
 struct XMPNamespaces {
-  /// What the properties of a namespace describe.
+  /// The subject of the properties in a namespace.
   enum Kind {
     /// Describes data behind the image, which a result does not have: gain maps, depth maps, and videos.
     case dataBehindImage

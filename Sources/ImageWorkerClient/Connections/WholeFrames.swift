@@ -19,9 +19,9 @@ final class WholeFrames: ChannelInboundHandler {
   /// The maximum length of a frame that a client accepts; the parser refuses a longer one by its header.
   private static let maxLength = 1 << 14
 
-  /// What has arrived and was not passed on.
+  /// Received bytes that were not passed on yet.
   private var waiting = ByteBuffer()
-  /// The rest of a frame that is passed on, or dropped, as it arrives.
+  /// The number of bytes of the current frame that are still to be passed on or dropped.
   private var left = 0
   private var isDropping = false
 
@@ -32,7 +32,7 @@ final class WholeFrames: ChannelInboundHandler {
     if waiting.readableBytes == 0 { waiting = ByteBuffer() }
   }
 
-  /// Returns the next bytes that are passed on; `nil` if more have to arrive.
+  /// Returns the next bytes to pass on; `nil` until more arrive.
   private func nextRun() -> ByteBuffer? {
     var byteCount = 0
     while byteCount < waiting.readableBytes {
@@ -46,7 +46,7 @@ final class WholeFrames: ChannelInboundHandler {
       }
       let step = min(left, waiting.readableBytes - byteCount)
       if isDropping {
-        // What comes before is passed on first.
+        // The bytes before this frame are passed on first.
         if byteCount > 0 { break }
         waiting.moveReaderIndex(forwardBy: step)
       } else {

@@ -61,10 +61,8 @@ final class Workers: Sendable {
   func fail(_ worker: Worker, _ error: ImageWorkerError, isBatch: Bool = false) {
     worker.state.withLock { state in
       state.failures += 1
-      state.availableAt =
-        .now
-        + max(
-          retry.delay(afterFailures: state.failures), isBatch ? error.retryDelay : error.retryAfter ?? .zero)
+      let asked = isBatch ? error.retryDelay : error.retryAfter ?? .zero
+      state.availableAt = .now + max(retry.delay(afterFailures: state.failures), asked)
       state.lastError = error
     }
   }

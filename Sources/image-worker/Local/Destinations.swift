@@ -6,7 +6,7 @@ internal import SystemPackage
 final class Destinations: Sendable {
   /// As they were given, by the one path of each.
   private let images: [FilePath: FilePath]
-  /// What the files that are written are.
+  /// The owner of each output file: the result of an image, or an option.
   private let owners = Mutex<[FilePath: String]>([:])
 
   /// - `images`: all that the command was given.
