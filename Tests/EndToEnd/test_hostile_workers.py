@@ -131,6 +131,7 @@ def test_frames_that_mean_nothing_take_no_memory(images, kind):
     def flood(connection):
         try:
             connection.sendall(b"\0\0\0\x04\0\0\0\0\0")  # SETTINGS
+            time.sleep(0.05)  # until streams are open, which keep the connection after GOAWAY
             while True:
                 connection.sendall(frame)
         except OSError:

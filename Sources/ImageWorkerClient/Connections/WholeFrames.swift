@@ -29,7 +29,8 @@ final class WholeFrames: ChannelInboundHandler {
     var bytes = unwrapInboundIn(data)
     if waiting.readableBytes == 0 { waiting = bytes } else { waiting.writeBuffer(&bytes) }
     while let run = nextRun() { context.fireChannelRead(wrapInboundOut(run)) }
-    if waiting.readableBytes == 0 { waiting = ByteBuffer() }
+    // A buffer keeps what was read from it; the part of a frame that is left is at most as long as one.
+    waiting = ByteBuffer(bytes: waiting.readableBytesView)
   }
 
   /// Returns the next bytes to pass on; `nil` until more arrive.
