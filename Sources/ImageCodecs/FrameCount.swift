@@ -7,35 +7,46 @@ package enum FrameCount {
 
   /// Returns the number of frames of a file in memory; see `find(_:)`.
   package static func find(in file: RawSpan) -> Int? {
-    file.withUnsafeBytes { bytes in find { [UInt8](bytes.dropFirst($0).prefix($1)) } }
+    file.withUnsafeBytes { bytes in
+      find {
+        [UInt8](bytes.dropFirst($0).prefix($1))
+      } byte: {
+        $0 < bytes.count ? bytes[$0] : nil
+      }
+    }
   }
 
   /// Returns the number of frames of a GIF or an animated WebP.
   /// - Parameter read: Returns bytes of the file at an offset; fewer at its end.
   /// - Returns: `nil` if the file is none of them, or incomplete.
   package static func find(_ read: (_ offset: Int, _ byteCount: Int) -> [UInt8]) -> Int? {
-    ofGIF(read) ?? ofWebP(read)
+    find(read) { read($0, 1).first }
+  }
+
+  /// - `byte`: returns one byte of the file; `nil` behind its end. A GIF may have a block in every other byte.
+  private static func find(_ read: (_ offset: Int, _ byteCount: Int) -> [UInt8], byte: (Int) -> UInt8?) -> Int? {
+    ofGIF(read, byte) ?? ofWebP(read)
   }
 
   /// Returns the number of frames of a GIF, by the sizes of its blocks.
   ///
   /// Source: GIF89a.
   /// - Returns: `nil` if the file is no GIF, or ends before its trailer.
-  private static func ofGIF(_ read: (_ offset: Int, _ byteCount: Int) -> [UInt8]) -> Int? {
+  private static func ofGIF(_ read: (_ offset: Int, _ byteCount: Int) -> [UInt8], _ byte: (Int) -> UInt8?) -> Int? {
     let screen = read(0, 13)
     guard screen.count == 13, screen.starts(with: "GIF87a".utf8) || screen.starts(with: "GIF89a".utf8) else {
       return nil
     }
     var (place, count) = (13 + tableByteCount(screen[10]), 0)
-    while let kind = read(place, 1).first {
+    while let kind = byte(place) {
       switch kind {
       case 0: place += 1
       case introducer:
-        guard let end = endOfBlocks(place + 2, read) else { return nil }
+        guard let end = endOfBlocks(place + 2, byte) else { return nil }
         place = end
       case descriptor:
         let frame = read(place, 10)
-        guard frame.count == 10, let end = endOfBlocks(place + 10 + tableByteCount(frame[9]) + 1, read) else {
+        guard frame.count == 10, let end = endOfBlocks(place + 10 + tableByteCount(frame[9]) + 1, byte) else {
           return nil
         }
         (place, count) = (end, count + 1)
@@ -47,9 +58,9 @@ package enum FrameCount {
   }
 
   /// Returns the offset behind the sub-blocks at `place`.
-  private static func endOfBlocks(_ place: Int, _ read: (Int, Int) -> [UInt8]) -> Int? {
+  private static func endOfBlocks(_ place: Int, _ byte: (Int) -> UInt8?) -> Int? {
     var place = place
-    while let byteCount = read(place, 1).first {
+    while let byteCount = byte(place) {
       place += 1 + Int(byteCount)
       if byteCount == 0 { return place }
     }

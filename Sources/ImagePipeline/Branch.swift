@@ -77,7 +77,7 @@ final class Branch {
     frame = begun
     try repeatRows(begun.leftOutAbove)
     isInFrame = true
-    nanoseconds += decoded.nanoseconds
+    nanoseconds += min(decoded.nanoseconds, .max - nanoseconds)
     playCount = decoded.playCount
   }
 
@@ -176,7 +176,7 @@ final class Branch {
       warnings.append(.reducedSize(output.size, planned: plan.outputSize))
     }
     if let target = plan.byteLimit?.similarity { warnings += target.warnings(result.similarity, options) }
-    if let rule = plan.neverLarger {
+    if let rule = plan.byteLimit?.choice == nil ? plan.neverLarger : plan.neverLarger?.applied(to: options) {
       warnings += rule.warnings(
         options, requested: plan.encoder, byteCount: result.byteCount, inputByteCount: decode.inputByteCount)
     }

@@ -113,6 +113,15 @@ struct RewriterTests {
     }
   }
 
+  @Test("keep the end of a PNG, whatever it contains", arguments: [1, 768, 769, 5000])
+  func endWithBody(byteCount: Int) throws {
+    let bytes = Fixture.bytes("photo.png")
+    let end = Container.pngChunk("IEND", [UInt8](repeating: 7, count: byteCount))
+    let copy = try Self.rewrite(Array(bytes.dropLast(12)) + end)
+    #expect(try Pixels.decode(copy) == Pixels.decode(bytes))
+    #expect(Array(copy.suffix(end.count)) == end)
+  }
+
   @Test("refuse a file that is truncated anywhere", arguments: copied)
   func truncations(name: String) throws {
     let copy = try Self.rewrite(Fixture.bytes(name))

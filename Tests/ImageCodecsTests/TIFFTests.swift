@@ -33,6 +33,34 @@ struct TIFFTests {
   }
 
   /// 3000 strips of one row and half a megabyte each would be 1.5 GB.
+  @Test("with a palette has its alpha in 0 to 255")
+  func paletteAlpha() throws {
+    let colorMap = (0..<48).map { UInt16($0 % 16 == 1 ? 0xFFFF : 0) }
+    let pixels = try Pixels.decode(
+      Container.tiff(
+        width: 2, height: 1, bitDepth: 4, sampleCount: 2, photometric: 3, samples: [0x1F, 0x18], alpha: true,
+        colorMap: colorMap))
+    #expect(pixels.format == .rgba8)
+    #expect(Array(pixels.planes[0].prefix(8)) == [255, 255, 255, 255, 255, 255, 255, 136])
+  }
+
+  @Test("with tags that share their values is charged for each")
+  func sharedTags() throws {
+    func peak(_ count: Int, limit: Int) throws -> Int {
+      let budget = ImageBudget(limit: limit)
+      let bytes = Container.tiff(
+        width: 256, height: 256, bitDepth: 8, sampleCount: 1, photometric: 1,
+        samples: [UInt8](repeating: 9, count: 65_536), sharedTagCount: count)
+      defer { #expect(budget.used == 0) }
+      #expect(try Pixels.decode(bytes, budget: budget).mean == [9, 9, 9])
+      return budget.peak
+    }
+    let (few, many) = (try peak(1, limit: 1 << 30), try peak(400, limit: 1 << 30))
+    #expect(many - few > 400 * 65_536 - (1 << 19))
+    let error = #expect(throws: CodecError.self) { try peak(400, limit: 16 << 20) }
+    #expect(error?.code == .outOfMemory)
+  }
+
   @Test("may share its strips, within limits")
   func sharedStrips() throws {
     func file(count: Int, byteCount: Int) -> [UInt8] {

@@ -5,6 +5,29 @@ import Testing
 
 @Suite("Frames counted from the end")
 struct FrameFromEndTests {
+  @Test("a bitmap of an icon has nothing of the PNG before it")
+  func iconAfterPNG() throws {
+    let (icon, png) = (Fixture.bytes("icon-bitmap.ico"), Fixture.bytes("pngsuite-basn2c16.png"))
+    let bitmap = Array(icon[22...])
+    func entry(_ size: [UInt8], _ byteCount: Int, at place: Int) -> [UInt8] {
+      size + [0, 0, 1, 0, 32, 0] + Container.littleEndian(byteCount, byteCount: 4)
+        + Container.littleEndian(place, byteCount: 4)
+    }
+    let file =
+      [0, 0, 1, 0, 2, 0] + entry([0, 0], png.count, at: 38)
+      + entry([icon[6], icon[7]], bitmap.count, at: 38 + png.count)
+      + png + bitmap
+    func result(_ file: [UInt8], _ index: Int?) throws -> (bytes: [UInt8], report: ProcessingReport) {
+      var configuration = ProcessingConfiguration(preferredFormat: .png)
+      configuration.frameIndex = index.map { FrameIndex($0) }
+      configuration.png = PNGOptions(bitDepth: 16)
+      return try process(file, configuration)
+    }
+    #expect(try result(file, nil).report.output.bitDepth == 16)
+    let (other, alone) = (try result(file, 1), try result(icon, nil))
+    #expect(other.bytes == alone.bytes && other.report.output.bitDepth == 8)
+  }
+
   @Test("a frame of a GIF counts from the end if the whole file is known", arguments: 1...8 as ClosedRange<UInt64>)
   func fromTheEnd(seed: UInt64) throws {
     var generator = SeededGenerator(seed: seed)

@@ -118,6 +118,16 @@ struct ReconstructionTests {
     #expect(try process(bytes, test.configuration).report.isPassedThrough == (test.passthrough != .decoded))
   }
 
+  @Test("finds compressed metadata wherever a window ends", arguments: [1, 2, 3, 5, 7, 64])
+  func windows(byteCount: Int) throws {
+    let bytes = Fixture.bytes("recompressed.jxl")
+    let whole = try process(bytes, Self.whole).bytes
+    #expect(try process(bytes, Self.whole, windowByteCount: byteCount).bytes == whole)
+    // A window that ends within the type of what is compressed.
+    let box = try #require(bytes.indices.dropLast(4).first { Array(bytes[$0..<$0 + 4]) == Array("brob".utf8) }) + 4
+    for end in box...box + 4 { #expect(try process(bytes, Self.whole, windowByteCount: end).bytes == whole) }
+  }
+
   @Test("gives the bytes of gray ones")
   func gray() throws {
     let bytes = Fixture.bytes("photo-gray.jpg")

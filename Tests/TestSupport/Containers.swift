@@ -78,21 +78,26 @@ package enum Container {
   /// Returns a TIFF with one uncompressed strip of interleaved samples, little-endian if they have 16 bits.
   package static func tiff(
     width: Int, height: Int, bitDepth: Int, sampleCount: Int, photometric: Int, samples: [UInt8],
-    stripByteCount: Int? = nil, profile: [UInt8] = [], sampleFormat: Int = 1
+    stripByteCount: Int? = nil, profile: [UInt8] = [], sampleFormat: Int = 1,
+    alpha: Bool = false, colorMap: [UInt16] = [], sharedTagCount: Int = 0
   ) -> [UInt8] {
+    let colors = colorMap.flatMap { littleEndian(Int($0), byteCount: 2) }
     let stripEnd = 8 + samples.count
     var entries = [
       (256, 4, 1, width), (257, 4, 1, height), (258, 3, 1, bitDepth), (259, 3, 1, 1), (262, 3, 1, photometric),
       (273, 4, 1, 8), (277, 3, 1, sampleCount), (278, 4, 1, height), (279, 4, 1, stripByteCount ?? samples.count),
     ]
+    if !colors.isEmpty { entries.append((320, 3, colorMap.count, stripEnd + profile.count)) }
+    if alpha { entries.append((338, 3, 1, 2)) }
     if sampleFormat != 1 { entries.append((339, 3, 1, sampleFormat)) }
     if !profile.isEmpty { entries.append((34675, 7, profile.count, stripEnd)) }
+    entries += (0..<sharedTagCount).map { (40_000 + $0, 1, samples.count, 8) }
     let directory = entries.flatMap { tag, type, count, value in
       littleEndian(tag, byteCount: 2) + littleEndian(type, byteCount: 2) + littleEndian(count, byteCount: 4)
         + littleEndian(value, byteCount: 4)
     }
-    return [0x49, 0x49, 42, 0] + littleEndian(stripEnd + profile.count, byteCount: 4) + samples + profile
-      + littleEndian(entries.count, byteCount: 2) + directory + [0, 0, 0, 0]
+    return [0x49, 0x49, 42, 0] + littleEndian(stripEnd + profile.count + colors.count, byteCount: 4) + samples + profile
+      + colors + littleEndian(entries.count, byteCount: 2) + directory + [0, 0, 0, 0]
   }
 
   /// Returns a TIFF with compressed strips of 8-bit samples; strips beyond `blocks` share the bytes of the last one.

@@ -86,10 +86,11 @@ bool ccodecs_mpf_has_more_images(const uint8_t *bytes, size_t count) {
 // MARK: Copyright metadata
 
 bool ccodecs_decoder_keep_text(ccodecs_decoder *decoder, ccodecs_bytes *kept, const uint8_t *text, size_t count) {
+  // First, as each of many entries may claim the same bytes.
+  count = count < CCODECS_MAX_COPYRIGHT_TEXT ? count : CCODECS_MAX_COPYRIGHT_TEXT;
   while (count > 0 && (text[count - 1] == 0 || text[count - 1] == ' ')) {
     count--;
   }
-  count = count < CCODECS_MAX_COPYRIGHT_TEXT ? count : CCODECS_MAX_COPYRIGHT_TEXT;
   ccodecs_bytes_take(kept, kept->count);
   return ccodecs_bytes_append(kept, text, count, decoder->budget);
 }

@@ -32,14 +32,15 @@ bool ccodecs_inflater_run(
     ccodecs_inflater *inflater, ccodecs_input *input, uint8_t *to, size_t count, size_t *produced) {
   struct inflate_state *z = &inflater->state;
   const size_t maximum = input->count < UINT32_MAX / 2 ? input->count : UINT32_MAX / 2;
+  const size_t room = count < UINT32_MAX / 2 ? count : UINT32_MAX / 2;
   z->next_in = (uint8_t *)(uintptr_t)input->bytes; // igzip does not write to it
   z->avail_in = (uint32_t)maximum;
   z->next_out = to;
-  z->avail_out = (uint32_t)count;
+  z->avail_out = (uint32_t)room;
   const int result = isal_inflate(z);
   // At the end of the stream, igzip returns whole unused bytes, which may be from an earlier window.
   ccodecs_input_advance(input, z->avail_in < maximum ? maximum - z->avail_in : 0);
-  *produced = count - z->avail_out;
+  *produced = room - z->avail_out;
   if (result == ISAL_INVALID_LOOKBACK) { // igzip may count the bytes of the match, which it did not write
     *produced -= *produced < MAX_MATCH_BYTES ? *produced : MAX_MATCH_BYTES;
   }
@@ -90,14 +91,15 @@ bool ccodecs_inflater_run(
     ccodecs_inflater *inflater, ccodecs_input *input, uint8_t *to, size_t count, size_t *produced) {
   z_stream *z = &inflater->stream;
   const size_t maximum = input->count < UINT32_MAX / 2 ? input->count : UINT32_MAX / 2;
+  const size_t room = count < UINT32_MAX / 2 ? count : UINT32_MAX / 2;
   z->next_in = (uint8_t *)(uintptr_t)input->bytes; // zlib does not write to it
   z->avail_in = (uInt)maximum;
   z->next_out = to;
-  z->avail_out = (uInt)count;
+  z->avail_out = (uInt)room;
   const int result = inflate(z, Z_NO_FLUSH);
   ccodecs_input_advance(input, maximum - z->avail_in);
   inflater->has_ended = result == Z_STREAM_END;
-  *produced = count - z->avail_out;
+  *produced = room - z->avail_out;
   return result == Z_OK || result == Z_STREAM_END || result == Z_BUF_ERROR; // the last one: more input is needed
 }
 

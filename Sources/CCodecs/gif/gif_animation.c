@@ -43,7 +43,7 @@ static bool is_selected(const gif_decoder *d) {
 
 /// Returns whether no frame after this one is returned.
 static bool is_last(const gif_decoder *d) {
-  const uint64_t end = d->base.first_frame + d->base.selected_frames;
+  const uint64_t end = (uint64_t)d->base.first_frame + d->base.selected_frames;
   return d->base.selected_frames > 0 && d->frame_index + 1 >= end;
 }
 

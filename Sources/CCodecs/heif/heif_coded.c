@@ -19,6 +19,10 @@ typedef struct bits {
 
 static uint32_t read_bits(bits *b, uint32_t count) {
   uint32_t value = 0;
+  if (b->at >= b->count) { // so that short units cost little
+    b->at += count;
+    return 0;
+  }
   for (uint32_t i = 0; i < count; i++, b->at++) {
     const uint32_t bit = b->at < b->count ? b->bytes[b->at / 8] >> (7 - b->at % 8) & 1 : 0;
     value = value << 1 | bit;
@@ -51,7 +55,7 @@ static void note_chroma(ccodecs_heif_frames *f, heif_chroma_share chroma) {
 static void read_operating_points(bits *b, bool has_model, uint32_t delay_bits) {
   const bool has_delay = read_bits(b, 1) != 0;
   const uint32_t count = read_bits(b, 5) + 1;
-  for (uint32_t i = 0; i < count; i++) {
+  for (uint32_t i = 0; i < count && b->at <= b->count; i++) {
     read_bits(b, 12);
     if (read_bits(b, 5) > 7) {
       read_bits(b, 1);

@@ -338,7 +338,7 @@ static ccodecs_status check_frames(jxl_decoder *d) {
 /// Reads the frame headers that are available.
 static ccodecs_status read_frames(jxl_decoder *d, bool is_last) {
   const ccodecs_status status =
-      ccodecs_jxl_frames_read(&d->frames, &d->image, ccodecs_bytes_start(&d->codestream), d->codestream.count);
+      ccodecs_jxl_frames_read(&d->frames, &d->image, ccodecs_bytes_start(&d->codestream), d->codestream.count, is_last);
   switch (status) {
   case CCODECS_OK:
     ccodecs_bytes_free(&d->codestream, d->base.budget);

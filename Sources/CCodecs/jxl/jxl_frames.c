@@ -316,7 +316,8 @@ static void note(ccodecs_jxl_frames *frames, const frame *f, const ccodecs_jxl_i
 }
 
 ccodecs_status ccodecs_jxl_frames_read(
-    ccodecs_jxl_frames *frames, const ccodecs_jxl_image *image, const uint8_t *bytes, size_t count) {
+    ccodecs_jxl_frames *frames, const ccodecs_jxl_image *image, const uint8_t *bytes, size_t count, bool is_last) {
+  enum { CHEAP_BYTES = 4096 };
   while (!frames->is_complete) {
     if (frames->count >= MAX_FRAMES) {
       return CCODECS_LIMIT;
@@ -324,6 +325,11 @@ ccodecs_status ccodecs_jxl_frames_read(
     if (frames->at >= count) {
       return CCODECS_NEEDS_INPUT;
     }
+    // Sections are read anew with each attempt, of which there are few for long lists.
+    if (!is_last && frames->tried_count > CHEAP_BYTES && (count - frames->at) / 2 < frames->tried_count) {
+      return CCODECS_NEEDS_INPUT;
+    }
+    frames->tried_count = count - frames->at;
     jxl_bits r = {.bytes = bytes + frames->at, .count = (uint64_t)(count - frames->at) * 8};
     frame f;
     const bool is_preview = frames->count == 0 && image->preview_width > 0;
@@ -342,6 +348,7 @@ ccodecs_status ccodecs_jxl_frames_read(
     uint64_t end = 0;
     CCODECS_TRY(find_end(&r, &f, &end));
     note(frames, &f, image);
+    frames->tried_count = 0;
     frames->at += end > SIZE_MAX - frames->at ? SIZE_MAX - frames->at : (size_t)end;
   }
   return CCODECS_OK;

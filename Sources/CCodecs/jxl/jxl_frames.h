@@ -26,18 +26,19 @@ typedef struct ccodecs_jxl_frames {
   uint64_t max_pixels;  ///< Of the largest frame.
   uint64_t kept_pixels; ///< Total of the frames kept for reference by others.
   bool is_complete;     ///< The displayed frame was found.
+  size_t tried_count;   ///< Bytes of the next frame that did not suffice for its sections.
   // Of the last frame:
   bool has_coefficients;    ///< It consists of the coefficients of all the image's pixels.
   bool is_ycbcr;            ///< Its colors are those of a usual JPEG.
   uint32_t samples_of_four; ///< Samples of its color channels for each four pixels.
 } ccodecs_jxl_frames;
 
-/// Continues to read the codestream, of which `count` bytes are available.
+/// Continues to read the codestream, of which `count` bytes are available; `is_last` if all are.
 ///
 /// Returns CCODECS_OK when the displayed frame was found, CCODECS_NEEDS_INPUT, CCODECS_CORRUPT, CCODECS_LIMIT, or
 /// CCODECS_UNSUPPORTED for a layer whose sections are out of order.
 ccodecs_status ccodecs_jxl_frames_read(
-    ccodecs_jxl_frames *frames, const ccodecs_jxl_image *image, const uint8_t *bytes, size_t count);
+    ccodecs_jxl_frames *frames, const ccodecs_jxl_image *image, const uint8_t *bytes, size_t count, bool is_last);
 
 /// A reader of the codestream in a file, bare or in boxes.
 typedef struct ccodecs_jxl_boxes {

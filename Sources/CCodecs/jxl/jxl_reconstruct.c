@@ -47,8 +47,11 @@ typedef struct jxl_reconstructor {
   bool is_whole;
   uint64_t library_charge;
   ccodecs_jxl_boxes boxes;
-  uint32_t box_number; ///< Of the box whose metadata is being stored.
-  metadata_box *box;
+  uint32_t box_number;   ///< Of the box whose metadata is being stored.
+  metadata_box *box;     ///< NULL if it is not stored.
+  bool has_box;          ///< `box` is known.
+  uint8_t inner_type[4]; ///< Of a compressed box, the first bytes of its contents.
+  size_t inner_type_count;
   metadata_box exif;
   metadata_box xmp;
   ccodecs_bytes file;   ///< What libjxl gets.
@@ -96,14 +99,20 @@ static bool append_box_head(ccodecs_bytes *file, const char *type, size_t count,
 /// Stores a part of a box with metadata. Further boxes of the same type, and larger ones, are ignored.
 static bool store_metadata(jxl_reconstructor *r, const uint8_t *bytes, size_t count) {
   enum { MAX_OVERHEAD = 1024 }; // of compression
+  ccodecs_input input = {.bytes = bytes, .count = count};
   if (r->box_number != r->boxes.number) {
-    const bool is_compressed = memcmp(r->boxes.type, "brob", 4) == 0;
-    const uint8_t *type = is_compressed ? bytes : r->boxes.type;
     r->box_number = r->boxes.number;
-    r->box = is_compressed && count < 4           ? NULL
-             : memcmp(type, r->exif.type, 4) == 0 ? &r->exif
-             : memcmp(type, r->xmp.type, 4) == 0  ? &r->xmp
-                                                  : NULL;
+    r->has_box = false;
+    r->inner_type_count = 0;
+  }
+  if (!r->has_box) {
+    const bool is_compressed = memcmp(r->boxes.type, "brob", 4) == 0;
+    if (is_compressed && !ccodecs_input_collect(&input, r->inner_type, &r->inner_type_count, sizeof r->inner_type)) {
+      return true;
+    }
+    const uint8_t *type = is_compressed ? r->inner_type : r->boxes.type;
+    r->has_box = true;
+    r->box = memcmp(type, r->exif.type, 4) == 0 ? &r->exif : memcmp(type, r->xmp.type, 4) == 0 ? &r->xmp : NULL;
     if (r->box != NULL && r->box->is_found) {
       r->box = NULL;
     }
@@ -111,9 +120,13 @@ static bool store_metadata(jxl_reconstructor *r, const uint8_t *bytes, size_t co
       r->box->is_found = true;
       r->box->is_compressed = is_compressed;
     }
+    if (r->box != NULL && is_compressed &&
+        !ccodecs_bytes_append(&r->box->stored, r->inner_type, sizeof r->inner_type, r->budget)) {
+      return false;
+    }
   }
-  return r->box == NULL || r->box->stored.count + count > (uint64_t)r->box->byte_count + MAX_OVERHEAD ||
-         ccodecs_bytes_append(&r->box->stored, bytes, count, r->budget);
+  return r->box == NULL || r->box->stored.count + input.count > (uint64_t)r->box->byte_count + MAX_OVERHEAD ||
+         ccodecs_bytes_append(&r->box->stored, input.bytes, input.count, r->budget);
 }
 
 static ccodecs_status push(ccodecs_transform *transform, const uint8_t *bytes, size_t count) {

@@ -132,7 +132,7 @@ static ccodecs_status begin_chunk(png_rewriter *p) {
     }
     p->palette_count = is_palette ? p->body_left / 3 : p->palette_count;
     p->has_palette = p->has_palette || is_palette;
-    p->use = p->body_left <= MAX_BODY_BYTES ? USE_HOLD : USE_CHECK;
+    p->use = p->body_left <= MAX_BODY_BYTES ? USE_HOLD : USE_PASS; // IEND may have a body that nobody reads
   } else {
     p->use = ancillary_use(p);
   }

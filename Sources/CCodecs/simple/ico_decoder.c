@@ -266,6 +266,13 @@ static void leave_image(ico_decoder *d) {
   d->png = NULL;
   d->left = (ccodecs_input){0};
   d->is_chosen = d->has_alpha_bytes = false;
+  // The header of a PNG has more fields than that of a bitmap.
+  d->base.header = (ccodecs_header){
+      .format = CCODECS_FORMAT_ICO,
+      .orientation = 1,
+      .bit_depth = 8,
+      .frame_count = d->base.header.frame_count,
+      .play_count = 1};
 }
 
 static ccodecs_status read_header(ccodecs_decoder *base, ccodecs_input *input) {

@@ -85,6 +85,7 @@ static ccodecs_status read_strip(row_decoder *d, ccodecs_input *input, ccodecs_r
   if (status == CCODECS_NEEDS_INPUT && input->is_last) {
     return ccodecs_decoder_fail(base, CCODECS_TRUNCATED, "the %s data ends before the last row", format_of(d)->name);
   }
+  base->failure = status >= CCODECS_CORRUPT ? status : base->failure;
   return status == CCODECS_OK ? CCODECS_DONE : status;
 }
 

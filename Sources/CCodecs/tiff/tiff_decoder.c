@@ -15,8 +15,10 @@
 #include "../formats.h"
 #include "tiff_decoder.h"
 
-/// Bytes of libtiff's state, its directory's arrays and its codecs' tables.
+/// Bytes of libtiff's state, the arrays of a usual directory, and its codecs' tables.
 static const size_t library_bytes = 512 * 1024;
+/// Bytes of a directory's values that `library_bytes` includes.
+static const size_t usual_directory_bytes = 256 * 1024;
 
 /// Returns the end of the image's blocks, which may be shared. Those of old-style JPEG, whose sizes libtiff does not
 /// rely on, are ignored.
@@ -67,7 +69,20 @@ static ccodecs_status unsupported(tiff_decoder *d, const char *kind) {
   return ccodecs_decoder_fail(&d->base, CCODECS_UNSUPPORTED, "TIFF data: %s are not supported", kind);
 }
 
+/// Charges what libtiff allocates for the directory at `offset`, or for the first one at 0.
+static ccodecs_status charge_directory(tiff_decoder *d, uint64_t offset) {
+  const uint64_t needed = ccodecs_tiff_file_directory_bytes(&d->file, offset);
+  const uint64_t extra = needed > usual_directory_bytes ? needed - usual_directory_bytes : 0;
+  if (extra > SIZE_MAX || !ccodecs_budget_charge(d->base.budget, (size_t)extra)) {
+    return ccodecs_decoder_fail(
+        &d->base, CCODECS_NO_MEMORY, "no room for the %llu bytes of the TIFF's tags", (unsigned long long)needed);
+  }
+  d->base.charged += (size_t)extra;
+  return CCODECS_OK;
+}
+
 static ccodecs_status open_file(tiff_decoder *d) {
+  CCODECS_TRY(charge_directory(d, 0));
   if (!ccodecs_tiff_file_open(&d->file)) {
     return CCODECS_NO_MEMORY;
   }
@@ -348,6 +363,7 @@ static ccodecs_status select_page(ccodecs_decoder *base, int64_t first, uint32_t
   ccodecs_tiff_file_count_pages(&d->file, base->first_frame, &offset);
   leave_page(d);
   d->page = base->first_frame;
+  CCODECS_TRY(charge_directory(d, offset));
   if (TIFFSetSubDirectory(d->tiff, offset) == 0 || d->file.lacks_palette) {
     return fail(d, "the directory of the page cannot be read");
   }

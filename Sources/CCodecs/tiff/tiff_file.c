@@ -104,9 +104,11 @@ static bool read_number(const tiff_numbers *n, uint64_t at, uint32_t size, uint6
   return true;
 }
 
+/// The bytes of a value, by its type.
+static const uint8_t type_bytes[19] = {0, 1, 1, 2, 4, 8, 1, 1, 2, 4, 8, 4, 8, 4, 0, 0, 8, 8, 8};
+
 /// Returns whether the values of the directory entry at `at` lie in the file.
 static bool has_values(const tiff_numbers *n, uint64_t at) {
-  static const uint8_t type_bytes[19] = {0, 1, 1, 2, 4, 8, 1, 1, 2, 4, 8, 4, 8, 4, 0, 0, 8, 8, 8};
   const uint32_t size = n->is_wide ? 8 : 4;
   uint64_t type;
   uint64_t count;
@@ -164,6 +166,39 @@ static uint64_t next_directory(const tiff_numbers *n, uint64_t at, bool *is_page
   }
   *is_page = !is_secondary(n, at + count_bytes, entries);
   return read_number(n, at + count_bytes + entries * entry_bytes, n->is_wide ? 8 : 4, &next) ? next : 0;
+}
+
+/// Returns how many bytes libtiff allocates for the values of the directory entry at `at`; those that are not in the
+/// file it does not read.
+static uint64_t entry_bytes_at(const tiff_numbers *n, uint64_t at) {
+  enum { BLOCK_VALUE_BYTES = 16 }; // libtiff widens the places and sizes of blocks to 8 bytes, in a copy
+  uint64_t tag = 0;
+  uint64_t type = 0;
+  uint64_t count = 0;
+  if (!read_number(n, at, 2, &tag) || !read_number(n, at + 2, 2, &type) || type >= sizeof type_bytes ||
+      !read_number(n, at + 4, n->is_wide ? 8 : 4, &count)) {
+    return 0;
+  }
+  const uint64_t value_bytes = type_bytes[type];
+  const uint64_t present = value_bytes == 0 ? 0 : count < n->count / value_bytes ? count : n->count / value_bytes;
+  const bool is_of_blocks = tag == TIFFTAG_STRIPOFFSETS || tag == TIFFTAG_STRIPBYTECOUNTS ||
+                            tag == TIFFTAG_TILEOFFSETS || tag == TIFFTAG_TILEBYTECOUNTS;
+  return present * (is_of_blocks ? BLOCK_VALUE_BYTES : value_bytes);
+}
+
+uint64_t ccodecs_tiff_file_directory_bytes(const ccodecs_tiff_file *file, uint64_t offset) {
+  const tiff_numbers n = numbers_of(file);
+  const uint64_t entry_bytes = n.is_wide ? 20 : 12;
+  const uint32_t count_bytes = n.is_wide ? 8 : 2;
+  uint64_t entries = 0;
+  if ((offset == 0 && !find_first_directory(&n, &offset)) || !read_number(&n, offset, count_bytes, &entries)) {
+    return 0;
+  }
+  uint64_t total = 0;
+  for (uint64_t at = offset + count_bytes; entries > 0 && at <= n.count - entry_bytes; entries--, at += entry_bytes) {
+    total += entry_bytes_at(&n, at);
+  }
+  return total;
 }
 
 uint32_t ccodecs_tiff_file_count_pages(const ccodecs_tiff_file *file, uint32_t index, uint64_t *offset) {

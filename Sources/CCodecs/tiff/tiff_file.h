@@ -19,6 +19,10 @@ typedef struct ccodecs_tiff_file {
   bool lacks_palette; ///< The file has a color map that cannot be read.
 } ccodecs_tiff_file;
 
+/// Returns how many bytes libtiff allocates for the values of the directory at `offset`, or of the first one at 0. Any
+/// number of tags, known or not, may share bytes of the file.
+uint64_t ccodecs_tiff_file_directory_bytes(const ccodecs_tiff_file *file, uint64_t offset);
+
 /// Opens the first directory of `bytes`, which must not change until TIFFClose. Returns false without memory.
 bool ccodecs_tiff_file_open(ccodecs_tiff_file *file);
 

@@ -40,14 +40,15 @@ static uint32_t read_bits(const uint8_t *bytes, uint64_t at, uint32_t bits) {
   return (uint32_t)(value >> (buffered - bits - skipped)) & (uint32_t)(0xFFFFFFFFu >> (32 - bits));
 }
 
-/// Returns a sample of at most eight bits.
-static uint8_t read_sample(const tiff_decoder *d, const uint8_t *row, size_t index) {
+/// Returns a sample of at most eight bits: the index of a color, or a value of 0 to 255.
+static uint8_t read_sample(const tiff_decoder *d, const uint8_t *row, size_t index, bool is_alpha) {
   if (d->bits == 8) {
     return row[index];
   }
   const uint32_t value = read_bits(row, (uint64_t)index * d->bits, d->bits);
   const uint32_t largest = (1u << d->bits) - 1;
-  return (uint8_t)(d->photometric == PHOTOMETRIC_PALETTE ? value : (value * 255 + largest / 2) / largest);
+  const bool is_index = d->photometric == PHOTOMETRIC_PALETTE && !is_alpha;
+  return (uint8_t)(is_index ? value : (value * 255 + largest / 2) / largest);
 }
 
 /// Converts an integer of more than eight bits. Negative values of signed integers are black, as in Pillow. For eight
@@ -104,8 +105,8 @@ void ccodecs_tiff_keep_row(
       uint8_t *out = (uint8_t *)d->band + place + k;
       for (uint32_t x = 0; x < count; x++) {
         const size_t index = (size_t)x * stride + first;
-        out[(size_t)x * d->kept] =
-            d->bits > 8 ? narrow(read_16bit_sample(d, row, index, k >= d->colors)) : read_sample(d, row, index);
+        out[(size_t)x * d->kept] = d->bits > 8 ? narrow(read_16bit_sample(d, row, index, k >= d->colors))
+                                               : read_sample(d, row, index, k >= d->colors);
       }
     }
   }

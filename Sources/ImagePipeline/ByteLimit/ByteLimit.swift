@@ -16,7 +16,7 @@ struct ByteLimit: Sendable, Hashable {
   /// The formats of which the result has the one that makes it the smallest, if there is a choice.
   let choice: FormatChoice?
   /// The rule that lowers the quality of a result that is larger than its image, if there is one.
-  let neverLarger: NeverLarger?
+  private(set) var neverLarger: NeverLarger?
   /// Whether the dimensions may be reduced.
   let allowsSmaller: Bool
   /// Whether frames of an animation may be left out.
@@ -67,6 +67,7 @@ struct ByteLimit: Sendable, Hashable {
   func applied(to encoder: EncoderOptions, maxScore: Double = 100) -> ByteLimit {
     var limit = self
     limit.adaptsChroma = encoder.adaptsChroma
+    limit.neverLarger = neverLarger?.applied(to: encoder)
     limit.similarity =
       encoder.isLossy
       ? similarity.map {

@@ -3,6 +3,8 @@
 /// The numbers are searched by bisection: dithering makes the size of an animation hard to predict from that number.
 struct ColorSearch {
   private static let counts = [4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192]
+  /// The minimum number of colors of a result.
+  static let minCount = 4
   /// The minimum number of colors of a result that is only made smaller than its image.
   static let minCountOfSmaller = 32
 

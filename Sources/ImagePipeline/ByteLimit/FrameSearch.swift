@@ -42,8 +42,8 @@ struct FrameSearch {
   static func estimatedByteCount(_ encoder: EncoderOptions, limit: ByteLimit) throws(CodecError) -> UInt64 {
     let encoding = try encoder.estimatedByteCount()
     guard encoder.canShrinkFrames || limit.allowsLowerFrameRate else { return encoding }
-    // The best result so far, and others with `never_larger` and fewer frames, are spooled.
-    let count = 1 + (limit.neverLarger == nil ? 0 : 1) + (limit.allowsLowerFrameRate ? 1 : 0)
+    // The first trial, the best result so far, and others with `never_larger` and fewer frames, are spooled.
+    let count = 2 + (limit.neverLarger == nil ? 0 : 1) + (limit.allowsLowerFrameRate ? 1 : 0)
     let finished = UInt64(encoder.spill == nil ? 33 << 20 : 5 << 18) * UInt64(count)
     return encoding + finished + (try FrameStore.estimatedByteCount(encoder))
   }
@@ -74,7 +74,7 @@ struct FrameSearch {
 
   /// The limits to the search.
   private struct Floor {
-    static let lowest = Floor(quality: 1, colorCount: 2)
+    static let lowest = Floor(quality: 1, colorCount: ColorSearch.minCount)
     /// The limits for all frames, before some are left out.
     static let ofAllFrames = Floor(
       quality: ByteLimit.minQualityBeforeSize, colorCount: ColorSearch.minCountOfSmaller)

@@ -21,13 +21,14 @@ struct NeverLarger: Sendable, Hashable {
   }
 
   /// The minimum quality, 1 to 100, to which the quality may be lowered.
-  let minQuality: Int
+  private(set) var minQuality: Int
   /// The reason why the quality is not lowered; `nil` if it is.
   let obstacle: Obstacle?
   /// The size of a file in bytes from which on a larger result is not expected.
   let sufficientByteCount: UInt64
   /// The size limit in bytes, which may be another reason for a lower quality.
   private let maxBytes: UInt64?
+  private let inputFormat: ImageFormat
 
   /// Creates the rule for a result; returns `nil` if it does not apply.
   ///
@@ -41,9 +42,9 @@ struct NeverLarger: Sendable, Hashable {
       framing.window == Window(shown), shown.pixelCount == inputSize.pixelCount
     else { return nil }
     maxBytes = configuration.maxBytes
-    let isSameFormat = encoder.format == inputFormat
+    self.inputFormat = inputFormat
     let isAnimation = encoder.hasFrames
-    minQuality = min(encoder.quality, Self.floor(isSameFormat: isSameFormat))
+    minQuality = min(encoder.quality, Self.floor(isSameFormat: encoder.format == inputFormat))
     let isFine = encoder.quality >= EncoderOptions.minQualityOfFullChroma
     let pixelCount = Double(framing.imageSize.pixelCount)
     let expected = pixelCount * (isFine ? Self.density.fine : Self.density.coarse)
@@ -64,6 +65,13 @@ struct NeverLarger: Sendable, Hashable {
       } else {
         nil
       }
+  }
+
+  /// Returns the rule for a result whose format, and quality, the image itself decided.
+  func applied(to encoder: EncoderOptions) -> NeverLarger {
+    var rule = self
+    rule.minQuality = min(encoder.quality, Self.floor(isSameFormat: encoder.format == inputFormat))
+    return rule
   }
 
   /// Returns the reason why an animation is not encoded again.
@@ -115,6 +123,7 @@ struct NeverLarger: Sendable, Hashable {
       case .unexpected: "results of far fewer pixels than the image are not encoded again"
       case nil where inputByteCount >= sufficientByteCount: "a result of so many bytes per pixel is not encoded again"
       case nil where options.width != requested.width: "its dimensions were already reduced to fit max_bytes"
+      case nil where !options.isLossy && options.format != .gif: "\(options.format.rawValue) is lossless here"
       case nil where !options.isLossy: "it would need fewer than \(ColorSearch.minCountOfSmaller) colors"
       case nil: "it would need a quality below \(Double(minQuality) / 100)"
       }

@@ -50,7 +50,7 @@ struct PassthroughTrial: ~Copyable {
         isDone = progress.value == .done
         if isDone || progress.value == .frameDone {
           frameCount += 1
-          nanoseconds += decoder.frame.nanoseconds
+          nanoseconds += min(decoder.frame.nanoseconds, .max - nanoseconds)
         }
       } catch { throw PipelineError(error) }
     }
