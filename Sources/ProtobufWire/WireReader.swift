@@ -114,10 +114,12 @@ extension [WireField] {
     return named[0].value
   }
 
-  /// Returns the message without the fields that have this number; `bytes` is the message that was read.
-  package func bytes(without number: Int32, of bytes: RawSpan) -> [UInt8] {
+  /// Returns the message without the contents that have these numbers; `bytes` is the message that was read.
+  package func bytes(without numbers: [Int32], of bytes: RawSpan) -> [UInt8] {
     bytes.withUnsafeBytes { bytes in
-      reduce(into: []) { rest, field in if field.number != number { rest += bytes[field.range] } }
+      reduce(into: []) { rest, field in
+        if field.type != .lengthDelimited || !numbers.contains(field.number) { rest += bytes[field.range] }
+      }
     }
   }
 }

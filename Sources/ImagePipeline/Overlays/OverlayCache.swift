@@ -13,6 +13,8 @@ package final class OverlayCache: Sendable {
 
   private struct Entry {
     let pixels: OverlayPixels
+    /// The size of the pixels and of the key.
+    let byteCount: Int
     var lastUse: UInt64
   }
 
@@ -22,11 +24,14 @@ package final class OverlayCache: Sendable {
     var useCount: UInt64 = 0
   }
 
+  /// What an entry takes besides its pixels and the parts of its key that have any size.
+  private static let entryByteCount = 1024
+
   private let maxByteCount: Int
   private let state = Mutex(State())
 
   /// Creates an empty cache.
-  /// - `maxByteCount`: the maximum size of all overlays in bytes; one with more than a quarter is not kept.
+  /// - `maxByteCount`: the maximum size of all overlays, and of what they depend on, in bytes; one with more than a quarter is not kept.
   package init(maxByteCount: Int = 8 << 20) { self.maxByteCount = maxByteCount }
 
   /// The size of all overlays in bytes.
@@ -43,16 +48,18 @@ package final class OverlayCache: Sendable {
   }
 
   func keep(_ pixels: OverlayPixels, as key: Key) {
-    guard pixels.byteCount <= maxByteCount / 4 else { return }
+    let keyByteCount = key.drawing.profile.count + (key.drawing.text?.text.utf8.count ?? 0)
+    let byteCount = pixels.byteCount + keyByteCount + Self.entryByteCount
+    guard byteCount <= maxByteCount / 4 else { return }
     state.withLock { state in
       guard state.entries[key] == nil else { return }
       state.useCount += 1
-      state.entries[key] = Entry(pixels: pixels, lastUse: state.useCount)
-      state.byteCount += pixels.byteCount
+      state.entries[key] = Entry(pixels: pixels, byteCount: byteCount, lastUse: state.useCount)
+      state.byteCount += byteCount
       while state.byteCount > maxByteCount, let oldest = state.entries.min(by: { $0.value.lastUse < $1.value.lastUse })
       {
         state.entries[oldest.key] = nil
-        state.byteCount -= oldest.value.pixels.byteCount
+        state.byteCount -= oldest.value.byteCount
       }
     }
   }

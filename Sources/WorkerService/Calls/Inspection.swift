@@ -26,6 +26,7 @@ extension WorkerEnvironment {
         let isLast = rest.count <= work.channel.maxByteCount && !ImageReader.isBeginning(bytes)
         let window = rest.prefix(work.channel.maxByteCount)
         rest = rest.dropFirst(try work.readHeader(window.bytes, isLast: isLast, planning))
+        try work.chargeBuffered()
       } while work.plan == nil && !rest.isEmpty
       guard let planned = work.plan else {
         throw PipelineError(.truncatedImage, "the image ends before its header does")

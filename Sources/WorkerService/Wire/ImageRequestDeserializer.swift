@@ -11,13 +11,11 @@ package protocol ImageRequest: Message, Sendable {
   /// The fields that contain images, by their numbers.
   static var imageFields: [Int32: ImageField] { get }
 
-  /// The message, with its image lent by `lend` and all else read as usual.
+  /// The message, with its images lent by `lend` and all else read as usual.
   ///
   /// - `fields`: the message's fields in `bytes`.
-  /// - Returns: `nil` where the message must be read as usual.
-  static func read(
-    _ fields: [WireField], of bytes: RawSpan, lend: (Range<Int>) -> Data?
-  ) throws -> Self?
+  /// - Throws: the reason why the message cannot be read so.
+  static func read(_ fields: [WireField], of bytes: RawSpan, lend: (Range<Int>) -> Data) throws -> Self
 }
 
 /// The contents of a field with images.
@@ -33,24 +31,26 @@ package indirect enum ImageField: Sendable {
 
 /// Reads requests without copying the images in them.
 ///
-/// A request as the deserializer of SwiftProtobuf gives it, but `bytes` fields of images keep the received message and
-/// point into it. Whatever is not plain in a message, be it of many fields, or damaged, is left to SwiftProtobuf.
+/// A request as the deserializer of SwiftProtobuf gives it, but `bytes` fields of images keep the received message, which
+/// is charged to the memory budget, and point into it. A message in which that is not possible is refused, unless it is
+/// small: its copy would not be charged.
 package struct ImageRequestDeserializer<Request: ImageRequest>: MessageDeserializer {
   package init() {}
 
   /// - Throws: INVALID_ARGUMENT for a damaged message; FAILED_PRECONDITION above the limit of ``RequestLimit``.
   package func deserialize<Bytes: GRPCContiguousBytes>(_ bytes: Bytes) throws -> Request {
-    let plain = RequestDeserializer<Request>()
-    guard bytes.count >= ReceivedBytes<Bytes>.minLentByteCount else { return try plain.deserialize(bytes) }
+    let usual = RequestDeserializer<Request>()
+    guard bytes.count >= ReceivedBytes<Bytes>.minLentByteCount else { return try usual.deserialize(bytes) }
     let received = ReceivedBytes(bytes)
     let request: Request? = try bytes.withUnsafeBytes { bytes in
       try RequestLimit.check(bytes.bytes, Request.imageFields)
-      guard received.isFixed(at: bytes), let fields = plainFields(of: bytes.bytes, in: 0..<bytes.count) else {
-        return nil
-      }
-      return try? Request.read(fields, of: bytes.bytes) { received.lend($0, of: bytes) }
+      guard received.isFixed(at: bytes) else { return nil }
+      do {
+        let fields = try fields(of: bytes.bytes, in: 0..<bytes.count)
+        return try Request.read(fields, of: bytes.bytes) { received.lend($0, of: bytes) }
+      } catch { throw usual.undecodable(error) }
     }
-    return try request ?? plain.deserialize(bytes)
+    return try request ?? usual.deserialize(bytes)
   }
 }
 
@@ -58,10 +58,13 @@ package struct ImageRequestDeserializer<Request: ImageRequest>: MessageDeseriali
 struct RequestDeserializer<Request: Message>: MessageDeserializer {
   /// - Throws: INVALID_ARGUMENT with the message's name in the contract.
   func deserialize<Bytes: GRPCContiguousBytes>(_ bytes: Bytes) throws -> Request {
-    do { return try ProtobufDeserializer().deserialize(bytes) } catch {
-      throw WireError.status(
-        any: PipelineError(.invalidField, "the message cannot be decoded as \(Request.protoMessageName)"))
-    }
+    do { return try ProtobufDeserializer().deserialize(bytes) } catch { throw undecodable(error) }
+  }
+
+  fileprivate func undecodable(_ error: any Error) -> any Error {
+    let reason = (error as? UnusualMessage).map { ": \($0.rawValue)" } ?? ""
+    return WireError.status(
+      any: PipelineError(.invalidField, "the message cannot be decoded as \(Request.protoMessageName)\(reason)"))
   }
 }
 
@@ -120,78 +123,97 @@ private final class ReceivedBytes<Bytes: GRPCContiguousBytes>: @unchecked Sendab
     bytes.withUnsafeBytes { $0.baseAddress == known.baseAddress && $0.count == known.count }
   }
 
-  /// Returns a part of the bytes, which are at `known`, that keeps this; `nil` for few.
-  func lend(_ range: Range<Int>, of known: UnsafeRawBufferPointer) -> Data? {
-    guard range.count >= Self.minLentByteCount, let base = known.baseAddress else { return nil }
+  /// Returns a part of the bytes, which are at `known`, that keeps this; a copy of few.
+  func lend(_ range: Range<Int>, of known: UnsafeRawBufferPointer) -> Data {
+    guard range.count >= Self.minLentByteCount, let base = known.baseAddress else { return Data(known[range]) }
     return Data(
       bytesNoCopy: UnsafeMutableRawPointer(mutating: base + range.lowerBound), count: range.count,
       deallocator: .custom { [self] _, _ in withExtendedLifetime(self) {} })
   }
 }
 
-/// The fields of the message at `range` of `bytes`; `nil` when it is damaged, or has groups or more fields than a plain
-/// message has.
-///
-/// What has many is left to SwiftProtobuf, which holds nothing for each.
-private func plainFields(of bytes: RawSpan, in range: Range<Int>) -> [WireField]? {
-  try? WireReader.fields(of: bytes, in: range, maxCount: 32)
+/// The reason why a message that is no more damaged than others is not read.
+private enum UnusualMessage: String, Error {
+  case fields = "it has more than 1024 fields"
+  case groups = "it has groups"
+  case parts = "it has several parts, or contents"
+}
+
+/// The fields of the message at `range` of `bytes`.
+/// - Throws: `WireReader.Failure`, or that it has more fields than a client has reason to send.
+private func fields(of bytes: RawSpan, in range: Range<Int>) throws -> [WireField] {
+  do throws(WireReader.Failure) { return try WireReader.fields(of: bytes, in: range, maxCount: 1024) } catch {
+    switch error {
+    case .tooManyFields: throw UnusualMessage.fields
+    case .group: throw UnusualMessage.groups
+    case .truncated, .overlongVarint, .invalidTag: throw error
+    }
+  }
+}
+
+extension [WireField] {
+  /// The fields of this number that contain bytes, text or messages.
+  fileprivate func contents(of number: Int32) -> [Range<Int>] {
+    filter { $0.number == number && $0.type == .lengthDelimited }.map(\.value)
+  }
 }
 
 // MARK: Requests
 
-/// A message with one image.
+/// A message with one image, and images for its overlays.
 package protocol SingleImageMessage: Message, Sendable {
-  /// The number of the field `image`.
-  static var imageNumber: Int32 { get }
+  /// The numbers of the fields `image` and `auxiliary_images`.
+  static var imageNumbers: (image: Int32, auxiliary: Int32) { get }
   var image: Data { get set }
+  var auxiliaryImages: [Imageworker_V1_AuxiliaryImage] { get set }
 }
 
 extension SingleImageMessage {
-  /// The message, with its image lent; `nil` where it can't be lent.
   package static func read(
-    _ fields: [WireField], of bytes: RawSpan, lend: (Range<Int>) -> Data?
-  ) throws -> Self? {
-    guard let image = fields.soleContents(of: imageNumber).flatMap(lend) else { return nil }
-    var message = try Self(serializedBytes: fields.bytes(without: imageNumber, of: bytes))
-    message.image = image
+    _ fields: [WireField], of bytes: RawSpan, lend: (Range<Int>) -> Data
+  ) throws -> Self {
+    let numbers = imageNumbers
+    var message = try Self(serializedBytes: fields.bytes(without: [numbers.image, numbers.auxiliary], of: bytes))
+    // The last one counts.
+    if let image = fields.contents(of: numbers.image).last { message.image = lend(image) }
+    message.auxiliaryImages = try fields.contents(of: numbers.auxiliary).map { range in
+      let fields = try WorkerService.fields(of: bytes, in: range)
+      var auxiliary = try Imageworker_V1_AuxiliaryImage(serializedBytes: fields.bytes(without: [2], of: bytes))
+      if let image = fields.contents(of: 2).last { auxiliary.image = lend(image) }
+      return auxiliary
+    }
     return message
   }
 }
 
 extension Imageworker_V1_ProcessImageRequest: ImageRequest, SingleImageMessage {
-  package static var imageNumber: Int32 { 1 }
+  package static var imageNumbers: (image: Int32, auxiliary: Int32) { (1, 6) }
   package static var imageFields: [Int32: ImageField] { [1: .images, 6: .auxiliary] }
 }
 
 extension Imageworker_V1_InspectImageRequest: ImageRequest, SingleImageMessage {
-  package static var imageNumber: Int32 { 1 }
+  package static var imageNumbers: (image: Int32, auxiliary: Int32) { (1, 4) }
   package static var imageFields: [Int32: ImageField] { [1: .images, 4: .auxiliary] }
 }
 
 extension Imageworker_V1_BatchItemStart: SingleImageMessage {
-  package static var imageNumber: Int32 { 3 }
+  package static var imageNumbers: (image: Int32, auxiliary: Int32) { (3, 7) }
 }
 
 extension Imageworker_V1_BatchProcessRequest: ImageRequest {
   package static var imageFields: [Int32: ImageField] { [2: .message([3: .images, 7: .auxiliary]), 3: .images] }
 
   package static func read(
-    _ fields: [WireField], of bytes: RawSpan, lend: (Range<Int>) -> Data?
-  ) throws -> Self? {
-    // Of several parts the last one counts, and several starts are merged: such messages are not plain.
-    let parts = fields.filter { $0.number != 1 }
-    guard parts.count == 1, let body = fields.soleContents(of: parts[0].number) else { return nil }
-    let part: OneOf_Part?
-    switch parts[0].number {
-    case 2:
-      guard let inner = plainFields(of: bytes, in: body) else { return nil }
-      part = try Imageworker_V1_BatchItemStart.read(inner, of: bytes, lend: lend).map(OneOf_Part.start)
-    case 3: part = lend(body).map(OneOf_Part.chunk)
-    default: part = nil
+    _ fields: [WireField], of bytes: RawSpan, lend: (Range<Int>) -> Data
+  ) throws -> Self {
+    let (starts, chunks) = (fields.contents(of: 2), fields.contents(of: 3))
+    guard starts.count + chunks.count == 1 else { throw UnusualMessage.parts }
+    var request = try Self(serializedBytes: fields.bytes(without: [2, 3], of: bytes))
+    guard request.part == nil else { throw UnusualMessage.parts }
+    if let chunk = chunks.first { request.chunk = lend(chunk) }
+    if let start = starts.first {
+      request.start = try .read(WorkerService.fields(of: bytes, in: start), of: bytes, lend: lend)
     }
-    guard let part else { return nil }
-    var request = try Self(serializedBytes: fields.bytes(without: parts[0].number, of: bytes))
-    request.part = part
     return request
   }
 }
@@ -199,30 +221,25 @@ extension Imageworker_V1_BatchProcessRequest: ImageRequest {
 extension Inference_ModelInferRequest: ImageRequest {
   package static var imageFields: [Int32: ImageField] { [5: .message([5: .images]), 7: .images] }
 
-  /// The images are lent together: in the only element of `raw_input_contents`, or in the contents of the only input.
+  /// The images are in `raw_input_contents`, or in the contents of inputs, which are lent as a whole.
   package static func read(
-    _ fields: [WireField], of bytes: RawSpan, lend: (Range<Int>) -> Data?
-  ) throws -> Self? {
-    guard fields.contains(where: { $0.number == 7 }) else { return try read(contents: fields, of: bytes, lend: lend) }
-    guard let images = fields.soleContents(of: 7).flatMap(lend) else { return nil }
-    var message = try Self(serializedBytes: fields.bytes(without: 7, of: bytes))
-    message.rawInputContents = [images]
-    return message
-  }
-
-  private static func read(
-    contents fields: [WireField], of bytes: RawSpan, lend: (Range<Int>) -> Data?
-  ) throws -> Self? {
-    guard let body = fields.soleContents(of: 5), let input = plainFields(of: bytes, in: body),
-      let place = input.soleContents(of: 5), let contents = lend(place)
-    else { return nil }
-    let elements = try WireReader.fields(of: bytes, in: place, maxCount: InferenceRequest.maxImageCount)
-    guard elements.allSatisfy({ $0.number == 8 && $0.type == .lengthDelimited }) else { return nil }
-    var message = try Self(serializedBytes: fields.bytes(without: 5, of: bytes))
-    message.inputs = [try InferInputTensor(serializedBytes: input.bytes(without: 5, of: bytes))]
-    message.inputs[0].contents.bytesContents = elements.map { element in
-      let start = contents.startIndex + element.value.lowerBound - place.lowerBound
-      return contents[start..<start + element.value.count]
+    _ fields: [WireField], of bytes: RawSpan, lend: (Range<Int>) -> Data
+  ) throws -> Self {
+    var message = try Self(serializedBytes: fields.bytes(without: [5, 7], of: bytes))
+    message.rawInputContents = fields.contents(of: 7).map(lend)
+    message.inputs = try fields.contents(of: 5).map { range in
+      let fields = try WorkerService.fields(of: bytes, in: range)
+      var input = try InferInputTensor(serializedBytes: fields.bytes(without: [5], of: bytes))
+      let places = fields.contents(of: 5)
+      guard let place = places.first else { return input }
+      guard places.count == 1 else { throw UnusualMessage.parts }
+      let (contents, elements) = (lend(place), try WorkerService.fields(of: bytes, in: place))
+      input.contents = try Inference_InferTensorContents(serializedBytes: elements.bytes(without: [8], of: bytes))
+      input.contents.bytesContents = elements.contents(of: 8).map { element in
+        let start = contents.startIndex + element.lowerBound - place.lowerBound
+        return contents[start..<start + element.count]
+      }
+      return input
     }
     return message
   }

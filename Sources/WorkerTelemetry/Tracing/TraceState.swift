@@ -1,8 +1,10 @@
 /// Vendor-specific pairs propagated along a trace: at most 32, the newest first.
 ///
+/// Only as many as fit in 512 bytes are kept, which the standard asks for: every span of a call has them.
 /// Source: W3C Trace Context, section 3.3.
 struct TraceState: Hashable, Sendable, CustomStringConvertible {
   private static let maxCount = 32
+  private static let maxByteCount = 512
 
   private(set) var description = ""
 
@@ -20,7 +22,13 @@ struct TraceState: Hashable, Sendable, CustomStringConvertible {
       else { return }
       members.append(member)
     }
-    if members.count <= Self.maxCount { description = members.joined(separator: ",") }
+    guard members.count <= Self.maxCount else { return }
+    var byteCount = -1
+    let kept = members.prefix { member in
+      byteCount += 1 + member.utf8.count
+      return byteCount <= Self.maxByteCount
+    }
+    description = kept.joined(separator: ",")
   }
 
   private static func isKey(_ key: Substring.UTF8View) -> Bool {

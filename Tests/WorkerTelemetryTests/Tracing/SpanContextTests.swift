@@ -54,6 +54,9 @@ struct SpanContextTests {
     func header(_ count: Int) -> String { (0..<count).map { "k\($0)=v" }.joined(separator: ",") }
     #expect(TraceState(header: header(32)).description == header(32))
     #expect(TraceState(header: header(33)).description.isEmpty)
+    // Members that follow 512 bytes are left out.
+    let large = "a=" + String(repeating: "v", count: 250)
+    #expect(TraceState(header: "\(large),b\(large),c\(large),d=1").description == "\(large),b\(large)")
   }
 
   @Test("reads and decodes baggage, skips malformed members, and writes it unchanged")
