@@ -48,15 +48,15 @@ final class CacheDirectory: Sendable {
   func names() throws(Errno) -> [String] {
     // The stream closes its descriptor.
     let copy = openat(descriptor.rawValue, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC)
-    guard copy >= 0, let stream = fdopendir(copy) else { throw Errno(rawValue: errno) }
+    guard copy >= 0 else { throw Errno(rawValue: errno) }
+    guard let stream = fdopendir(copy) else {
+      let error = Errno(rawValue: errno)
+      close(copy)
+      throw error
+    }
     defer { closedir(stream) }
     var names: [String] = []
-    while let entry = readdir(stream) {
-      names.append(
-        withUnsafePointer(to: &entry.pointee.d_name) { name in
-          name.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
-        })
-    }
+    while let entry = readdir(stream) { names.append(PathText.name(of: entry)) }
     return names
   }
 

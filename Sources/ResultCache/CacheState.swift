@@ -33,6 +33,8 @@ struct CacheState: Sendable {
   let keepsEntries: Bool
   private var entries = RecentlyUsed<CachedResult>()
   private(set) var entryByteCount = 0
+  /// The number of results that were removed because they must not be used any more.
+  private(set) var removalCount: UInt64 = 0
   /// The memory that is reserved for results in progress, in bytes.
   var pendingByteCount = 0
   var flights: [CacheKey: Flight] = [:]
@@ -56,14 +58,16 @@ struct CacheState: Sendable {
     return true
   }
 
-  mutating func keep(_ result: CachedResult, for key: CacheKey, reserved: Int) {
+  /// - `removals`: `removalCount` when the result was not in doubt; `nil` for a new one.
+  mutating func keep(_ result: CachedResult, for key: CacheKey, reserved: Int, since removals: UInt64? = nil) {
     pendingByteCount -= reserved
-    guard keepsEntries else { return }
+    guard keepsEntries, removals ?? removalCount == removalCount else { return }
     entryByteCount += result.cost
     if let replaced = entries.insert(result, for: key) { entryByteCount -= replaced.cost }
   }
 
   mutating func remove(_ key: CacheKey) {
+    removalCount += 1
     if let removed = entries.remove(key) { entryByteCount -= removed.cost }
   }
 

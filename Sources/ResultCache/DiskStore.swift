@@ -129,8 +129,8 @@ final class DiskStore: Sendable {
           throw error
         }
       }
-    } catch let error as Errno where error.isOfProcess {
-      return nil  // the file may be as it should
+    } catch let error as Errno where error.isOfProcess || error == .noSuchFileOrDirectory {
+      return nil  // the file may be as it should, or was just evicted
     } catch {
       logger.warning(
         "removed an unreadable file from the disk cache",

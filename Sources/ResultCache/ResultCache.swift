@@ -65,8 +65,9 @@ package final class ResultCache: Sendable {
       disk?.noteUse(key)
       return result
     }
+    let removals = state.withLock { $0.removalCount }
     guard let result = readFile(key) else { return nil }
-    keep(result, for: key, reserved: result.cost)
+    keep(result, for: key, reserved: result.cost, since: removals)
     return result
   }
 
@@ -90,8 +91,9 @@ package final class ResultCache: Sendable {
       return .hit(result)
     case .lead:
       let collector = ResultCollector(cache: self, flight: key)
+      let removals = state.withLock { $0.removalCount }
       guard let result = readFile(key) else { return .lead(collector) }
-      keep(result, for: key, reserved: result.cost)
+      keep(result, for: key, reserved: result.cost, since: removals)
       return .hit(result)
     case .wait(let waiter):
       onWait { self.stop(waiter, key, with: .failure(CacheError.stopped)) }
@@ -139,8 +141,9 @@ package final class ResultCache: Sendable {
   func release(_ byteCount: Int) { state.withLock { $0.pendingByteCount -= byteCount } }
 
   /// Stores a result whose memory was reserved, and passes it to all waiters.
-  func keep(_ result: CachedResult, for key: CacheKey, reserved: Int) {
-    state.withLock { $0.keep(result, for: key, reserved: reserved) }
+  /// - `removals`: the number of removals before the result was read from disk; it is not stored after another one.
+  func keep(_ result: CachedResult, for key: CacheKey, reserved: Int, since removals: UInt64? = nil) {
+    state.withLock { $0.keep(result, for: key, reserved: reserved, since: removals) }
     settle(key, with: .success(.hit(result)))
   }
 

@@ -31,10 +31,7 @@ package final class CrashDirectory: Sendable {
     defer { closedir(directory) }
     var count = 0
     while let entry = readdir(directory) {
-      let isCrash = withUnsafePointer(to: &entry.pointee.d_name) { name in
-        name.withMemoryRebound(to: CChar.self, capacity: 256) { strncmp($0, Self.prefix, Self.prefix.utf8.count) == 0 }
-      }
-      if isCrash { count += 1 }
+      if PathText.name(of: entry).utf8.starts(with: Self.prefix.utf8) { count += 1 }
     }
     return count < Self.maxFileCount
   }

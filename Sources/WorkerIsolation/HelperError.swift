@@ -2,6 +2,8 @@
 package enum HelperLoss: Error, Sendable, Hashable {
   /// No helper can be started.
   case notStarted(String)
+  /// The process that forks helpers has ended, and its helpers with it.
+  case orphaned
   /// The process exited by itself.
   case exited(status: Int32)
   /// A signal ended the process, which was not sent by the worker.
@@ -20,6 +22,7 @@ extension HelperLoss: CustomStringConvertible {
   package var description: String {
     switch self {
     case .notStarted(let cause): "it could not be started: \(cause)"
+    case .orphaned: "the process that started it has ended"
     case .exited(let status): "it exited with status \(status)"
     case .signaled(let signal): "signal \(signal) ended it"
     case .exceededCPUTime: "it used more CPU time than its limit"

@@ -213,10 +213,12 @@ package final class HelperZygote: Sendable {
     for _ in 0..<(Self.endTimeout / Self.endInterval) {
       let (status, isRunning): (Int32?, Bool) = state.withLock { state in
         Self.drain(generation, &state)
-        return (state.generations[generation]?.statuses[id], state.generations[generation] != nil)
+        guard let running = state.generations[generation] else { return (nil, false) }
+        var zygote = running.zygote
+        return (running.statuses[id], csandbox_zygote_state_now(&zygote) != CSANDBOX_HAS_ENDED.rawValue)
       }
       if let status { return Self.loss(status) }
-      guard isRunning else { break }
+      guard isRunning else { return .orphaned }
       // Without the lock: other images must not wait for a helper that has only closed its channel.
       usleep(UInt32(Self.endInterval) * 1000)
     }

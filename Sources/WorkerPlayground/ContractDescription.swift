@@ -145,36 +145,14 @@ extension ContractDescription.Field {
     let typeName = String(field.typeName.split(separator: ".").last ?? "")
     let isMap = message.nestedType.contains { $0.name == typeName && $0.options.mapEntry }
     self.init(
-      name: field.name, type: isMap ? "map" : Self.name(of: field.type), typeName: typeName,
+      name: field.name, type: isMap ? "map" : field.type == .fixed64 ? "uint64" : "\(field.type)", typeName: typeName,
       isRepeated: field.label == .repeated && !isMap, isOptional: field.proto3Optional, comment: comment)
-  }
-
-  private static func name(of type: Google_Protobuf_FieldDescriptorProto.TypeEnum) -> String {
-    switch type {
-    case .double: "double"
-    case .float: "float"
-    case .int64, .sint64, .sfixed64: "int64"
-    case .uint64, .fixed64: "uint64"
-    case .int32, .sint32, .sfixed32: "int32"
-    case .uint32, .fixed32: "uint32"
-    case .bool: "bool"
-    case .string: "string"
-    case .group, .message: "message"
-    case .bytes: "bytes"
-    case .enum: "enum"
-    }
   }
 }
 
 extension ContractDescription.Option {
   fileprivate init(_ option: FieldOption) {
-    let kind =
-      switch option.kind {
-      case .flag: "flag"
-      case .value: "value"
-      case .list: "list"
-      }
-    self.init(name: option.name, kind: kind, accepted: option.accepted)
+    self.init(name: option.name, kind: "\(option.kind)", accepted: option.accepted)
     let words = option.accepted.split(separator: " ").map { $0.split(separator: ",").first ?? "" }
     if let start = words.firstIndex(of: "between"), words.count > start + 3 {
       // As in "0, or between 2 and 256".

@@ -1,11 +1,15 @@
 internal import NIOCore
 internal import Synchronization
 
-/// Ends a connection for which there is no room, and one on which nothing moves: whose page does not read what is written
-/// to it, or, while the worker stops, whose request does not arrive.
+/// Ends a connection that would take more than its share.
 ///
-/// A result that nobody reads would keep the process that works on it from others.
-final class StalledConnection: ChannelDuplexHandler, RemovableChannelHandler {
+/// | what a connection does | what it would take |
+/// |---|---|
+/// | comes when few descriptors are left | the last ones |
+/// | sends many requests, or chunks of one, without waiting for responses | memory: a read of the socket holds a thousand |
+/// | does not read what is written to it | the process that works on its result |
+/// | sends nothing while the worker stops | the time of the drain |
+final class PageConnection: ChannelDuplexHandler, RemovableChannelHandler {
   // Parts of requests and responses, which pass as they are.
   typealias InboundIn = NIOAny
   typealias OutboundIn = NIOAny
@@ -15,10 +19,14 @@ final class StalledConnection: ChannelDuplexHandler, RemovableChannelHandler {
   /// How long nothing may happen while the worker stops.
   private static let limitAtEnd = TimeAmount.seconds(2)
   private static let interval = TimeAmount.seconds(1)
+  /// How many parts of requests may arrive before the next read of the socket; pages send one request at a time.
+  private static let maxPartCount = 64
 
   private let hasRoom: @Sendable () -> Bool
   private let isStopping: @Sendable () -> Bool
   private var waitingCount = 0
+  /// The parts of requests that have arrived since the last read of the socket.
+  private var partCount = 0
   private var progressed = NIODeadline.now()
   private var task: RepeatedTask?
 
@@ -47,8 +55,15 @@ final class StalledConnection: ChannelDuplexHandler, RemovableChannelHandler {
     context.fireChannelInactive()
   }
 
+  func read(context: ChannelHandlerContext) {
+    partCount = 0
+    context.read()
+  }
+
   func channelRead(context: ChannelHandlerContext, data: NIOAny) {
     progressed = .now()
+    partCount += 1
+    guard partCount <= Self.maxPartCount else { return context.close(promise: nil) }
     context.fireChannelRead(data)
   }
 

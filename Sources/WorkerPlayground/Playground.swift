@@ -81,7 +81,7 @@ package struct Playground: Service {
     quiet.logLevel = max(logger.logLevel, .warning)
     let (responder, hasRoom) = (responder, hasRoom)
     let connections = HTTP1Channel.Configuration(
-      additionalChannelHandlers: [StalledConnection(hasRoom: hasRoom) { responder.isStopping }],
+      additionalChannelHandlers: [PageConnection(hasRoom: hasRoom) { responder.isStopping }],
       idleTimeout: .seconds(Self.idleSeconds))
     let server = try HTTPServerBuilder.http1(configuration: connections).buildServer(
       configuration: ServerConfiguration(

@@ -122,6 +122,16 @@ def test_a_crash_of_the_zygote_delays_images_by_little(number):
         assert worker.stop() == 0
 
 
+def test_an_image_that_is_lost_with_the_zygote_can_be_sent_again(isolated, large_photo):
+    expected = b"".join(part.chunk for part in Client(isolated).process(large_photo, "compressedThumbnail"))
+    upload = Upload(isolated, large_photo)
+    os.kill(descendants(isolated.process.pid)[0], signal.SIGKILL)
+    error = upload.finish()[-1].error
+    assert error.code == code_pb2.RESOURCE_EXHAUSTED and reason(error) == "OVERLOADED", error
+    assert "the process that started it has ended; try again later" in error.message
+    assert b"".join(part.chunk for part in Client(isolated).process(large_photo, "compressedThumbnail")) == expected
+
+
 def test_a_stopped_zygote_is_replaced_before_an_image_needs_it(large_photo):
     worker = isolated_worker("--threads", "1", "--metrics-port", "0")
     expected = favicon(worker)

@@ -69,7 +69,7 @@ struct BatchStream: Sendable {
       // learns of every item that was not taken.
       let quietTime = environment.limits.drainQuietTime
       await arrivals.pause(of: quietTime, limit: quietTime * 10)
-      return true
+      if items.isEmpty { return true }
     }
     return false
   }

@@ -159,28 +159,37 @@ package final class HelperPool: Sendable {
   func borrow(
     for caller: String, isUpload: Bool, _ cancellation: Cancellation
   ) async throws(PipelineError) -> Lease {
-    if let lease = try borrowIfAvailable(for: caller, isUpload: isUpload) { return lease }
-    try cancellation.check()
     let entry = Entry(caller: caller, isUpload: isUpload)
-    let isWaiting = try state.withLock { state throws(PipelineError) in
+    var isWaiting = false
+    while !isWaiting {
+      if let lease = try borrowIfAvailable(for: caller, isUpload: isUpload) { return lease }
+      try cancellation.check()
+      isWaiting = try wait(entry)
+    }
+    let lease = await entry.waiter.outcome(or: nil, when: cancellation) { [self] in
+      state.withLock { $0.waiting.removeFirst { $0.waiter === entry.waiter } } != nil
+    }
+    if let lease { return lease.lent(to: caller, isUpload: isUpload) }
+    try cancellation.check()
+    // The last helper has ended in the meantime, so that there is room for a new one.
+    return try borrowNow(for: caller, isUpload: isUpload)
+  }
+
+  /// Lets an image wait for a helper.
+  /// - Returns: `false` if one may have been given back, or has ended, since the last attempt to borrow one.
+  /// - Throws: `overloaded` if too many images wait.
+  private func wait(_ entry: Entry) throws(PipelineError) -> Bool {
+    try state.withLock { state throws(PipelineError) in
       guard state.waiting.count < maxWaitingCount else {
         throw PipelineError(
           .overloaded, "\(maxWaitingCount) images are already waiting for a process; try again later")
       }
-      // One may have been given back since the first attempt.
-      guard state.count >= maxCount && state.idle.isEmpty || !mayLend(isUpload: isUpload, state) else { return false }
+      guard state.count >= maxCount && state.idle.isEmpty || !mayLend(isUpload: entry.isUpload, state) else {
+        return false
+      }
       state.waiting.append(entry)
       return true
     }
-    if isWaiting {
-      let lease = await entry.waiter.outcome(or: nil, when: cancellation) { [self] in
-        state.withLock { $0.waiting.removeFirst { $0.waiter === entry.waiter } } != nil
-      }
-      if let lease { return lease.lent(to: caller, isUpload: isUpload) }
-      try cancellation.check()
-    }
-    // A helper was given back or has ended in the meantime, so that there is one, or room for a new one.
-    return try borrowNow(for: caller, isUpload: isUpload)
   }
 
   /// Whether an image may get a helper if there is one.

@@ -238,7 +238,8 @@ extension PipelineError {
   /// The error of an image whose helper was lost.
   init(_ loss: HelperLoss) {
     switch loss {
-    case .notStarted: self.init(.overloaded, "the process that works on the image ended: \(loss); try again later")
+    case .notStarted, .orphaned:
+      self.init(.overloaded, "the process that works on the image ended: \(loss); try again later")
     case .exited, .misbehaved:
       self.init(.codecCrashed, "the process that worked on the image failed: \(loss)")
     case .signaled(let signal) where signal == HelperLoss.killSignal:

@@ -84,6 +84,9 @@ final class PartialFile: Sendable {
   /// - `place`: another path in the same directory; `nil` for `path`.
   func complete(isDurable: Bool, at place: FilePath? = nil) throws {
     if isDurable, fsync(file.rawValue) != 0 { throw failure(Errno(rawValue: errno)) }
+    // Closing a file can fail, too; the lock lasts until the file is in its place.
+    let lock = try? file.duplicate()
+    defer { try? lock?.close() }
     do { try close() } catch { throw failure(error) }
     try temporary.withPlatformString { from in
       try (place ?? path).withPlatformString { to in

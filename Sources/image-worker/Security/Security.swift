@@ -90,29 +90,35 @@ final class Security: Sendable {
 
   private func reloadTLS() throws(SettingsError) {
     guard let tls = settings.tls, let contexts else { return }
-    let material: TLSMaterial
-    do throws(SettingsError) { material = try tls.read(isReload: true) } catch {
+    do throws(SettingsError) {
+      let material = try tls.read(isReload: true)
+      guard seenMaterial.isNew(material) else { return }
+      try tls.naming { () throws(TLSMaterialError) in
+        try contexts.replace(with: material)
+        try metricsContexts?.replace(with: material)
+      }
+      seenMaterial.note(material)
+    } catch {
+      // It is tried again, as a certificate may be refused that is valid a little later.
       guard seenMaterial.isNew(failure: error.description) else { return }
       throw error
-    }
-    guard seenMaterial.isNew(material) else { return }
-    try tls.naming { () throws(TLSMaterialError) in
-      try contexts.replace(with: material)
-      try metricsContexts?.replace(with: material)
     }
     logger.notice("TLS files reloaded", metadata: ["certificate": "\(tls.certificate)"])
   }
 
   private func reloadIdentities() throws(SettingsError) {
     guard let path = settings.identities, let callers, let authenticator else { return }
-    let text: String
-    do throws(SettingsError) { text = try FileSystem.text(of: path, option: "--identities", isReload: true) } catch {
+    let file: IdentityFile
+    do throws(SettingsError) {
+      let text = try FileSystem.text(of: path, option: "--identities", isReload: true)
+      guard seenIdentities.isNew(text) else { return }
+      // Presets are not checked: their file may be about to be read again, too.
+      file = try Self.identities(text, settings, presetNames: nil)
+      seenIdentities.note(text)
+    } catch {
       guard seenIdentities.isNew(failure: error.description) else { return }
       throw error
     }
-    guard seenIdentities.isNew(text) else { return }
-    // Presets are not checked: their file may be about to be read again, too.
-    let file = try Self.identities(text, settings, presetNames: nil)
     // In this order, so that nobody is admitted whose policy is not known yet.
     callers.replace(with: file.policies)
     authenticator.replace(with: IdentityTable(file.identities))
@@ -132,8 +138,8 @@ final class Security: Sendable {
   }
 }
 
-/// The content that a file, or files that belong together, had when they were last read, so that each change is tried, and
-/// logged, once.
+/// The content that a file, or files that belong together, had when they were last used, and why they could not be used
+/// since, so that each change and each failure is logged once.
 ///
 /// Contents are compared instead of times, because files that are replaced together are seen in any state between.
 private final class Seen<Content: Equatable & Sendable>: Sendable {
@@ -143,10 +149,12 @@ private final class Seen<Content: Equatable & Sendable>: Sendable {
 
   func isNew(_ content: Content) -> Bool {
     state.withLock { state in
-      defer { state = (content, "") }
+      if state.content == content { state.failure = "" }
       return state.content != content
     }
   }
+
+  func note(_ content: Content) { state.withLock { $0 = (content, "") } }
 
   func isNew(failure: String) -> Bool {
     state.withLock { state in

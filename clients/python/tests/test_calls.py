@@ -180,7 +180,8 @@ def test_errors_are_exceptions_and_are_not_retried(code: str, reason: str, kind:
         assert type(again) is kind and str(again) == str(error) and vars(again) == vars(error)
 
 
-def test_what_another_attempt_can_change_is_retried() -> None:
+@pytest.mark.parametrize("image", [b"image", bytes(1 << 20) + b"large"], ids=["whole", "in chunks"])
+def test_what_another_attempt_can_change_is_retried(image: bytes) -> None:
     def behavior(image: bytes, time: int) -> object:
         if time == 1:
             raise Break
@@ -188,8 +189,8 @@ def test_what_another_attempt_can_change_is_retried() -> None:
 
     with FakeWorker(behavior) as worker, Client(worker.address, retry=QUICK) as client:
         began = time.monotonic()
-        assert client.process(b"image").data == b"egami"
-        assert worker.seen[b"image"] == 3 and time.monotonic() - began > 0.2
+        assert client.process(image).data == image[::-1]
+        assert worker.seen[image] == 3 and time.monotonic() - began > 0.2
         with pytest.raises(UnavailableError):
             client.process(Pipe(b"pipe"))
         assert worker.seen[b"pipe"] == 1

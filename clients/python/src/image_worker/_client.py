@@ -289,6 +289,8 @@ class AsyncClient:
         try:
             timer.start()
             while (response := await call.read()) is not grpc.aio.EOF:
+                if not is_whole and response.WhichOneof("part") == "error" and not response.rendition_id:
+                    raise from_status(response.error)  # as the call itself ends with the error of a whole image
                 if intake.admits(response):
                     timer.stop()
                     yield response

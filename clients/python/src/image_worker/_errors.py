@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import grpc
+from google.protobuf.message import DecodeError
 from google.rpc import error_details_pb2, status_pb2
 
 DOMAIN = "imageworker.v1"
+_MAX_DELAY = 86_400.0  # seconds
 _CODES: dict[int, grpc.StatusCode] = {code.value[0]: code for code in grpc.StatusCode}
 
 # Without a reason these mean that the connection or the worker was lost, not that the request is at fault.
@@ -139,12 +141,15 @@ def from_status(status: status_pb2.Status) -> ImageWorkerError:
     reason, metadata, retry_after, field = "", {}, None, ""
     for detail in status.details:
         info, retry, bad = error_details_pb2.ErrorInfo(), error_details_pb2.RetryInfo(), error_details_pb2.BadRequest()
-        if detail.Unpack(info) and info.domain == DOMAIN:
-            reason, metadata = info.reason, dict(info.metadata)
-        elif detail.Unpack(retry):
-            retry_after = retry.retry_delay.ToTimedelta().total_seconds()
-        elif detail.Unpack(bad) and bad.field_violations:
-            field = bad.field_violations[0].field
+        try:
+            if detail.Unpack(info) and info.domain == DOMAIN:
+                reason, metadata = info.reason, dict(info.metadata)
+            elif detail.Unpack(retry):
+                retry_after = min(max(retry.retry_delay.seconds + retry.retry_delay.nanos / 1e9, 0.0), _MAX_DELAY)
+            elif detail.Unpack(bad) and bad.field_violations:
+                field = bad.field_violations[0].field
+        except DecodeError:
+            continue
     code = _CODES.get(status.code, grpc.StatusCode.UNKNOWN)
     # The path of a field is the same whether the image went over ProcessImage or BatchProcess.
     field = (field or metadata.get("field", "")).removeprefix("start.")
@@ -156,7 +161,10 @@ def from_rpc_error(error: grpc.aio.AioRpcError) -> ImageWorkerError:
     """Creates the error that a call ended with."""
     for key, value in error.trailing_metadata() or ():
         if key == "grpc-status-details-bin":
-            return from_status(status_pb2.Status.FromString(value if isinstance(value, bytes) else value.encode()))
+            try:
+                return from_status(status_pb2.Status.FromString(value if isinstance(value, bytes) else value.encode()))
+            except DecodeError:
+                break
     code = error.code()
     return error_class(code, "")(error.details() or code.name, code=code)
 
