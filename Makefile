@@ -146,7 +146,7 @@ lint: check-generated
 breaking: check-generated
 	Protos/lint.sh --breaking
 
-## Refresh Tests/UserVisibleTextTests/UserVisibleText.md, the file of all texts that users see.
+## Refresh the files that are made of texts in the sources: UserVisibleText.md and the page of all options.
 text: setup
 	UPDATE_USER_VISIBLE_TEXT=1 deploy/swift.sh test -c $(CONFIGURATION) --filter UserVisibleTextTests
 

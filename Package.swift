@@ -392,7 +392,7 @@ let targets: [Target] = [
     swiftSettings: strictTests),
   // Every text that users see, in one file that `make text` writes.
   .testTarget(
-    name: "UserVisibleTextTests", dependencies: ["image-worker", "WorkerTelemetry", argumentParser],
+    name: "UserVisibleTextTests", dependencies: ["image-worker", "Fields", "WorkerTelemetry", argumentParser],
     exclude: ["UserVisibleText.md"], swiftSettings: strictTests),
   // What each module may import; reads the sources and this manifest.
   .testTarget(name: "LayeringTests", swiftSettings: strictTests),

@@ -4,10 +4,6 @@ package struct FieldRule<Value: Sendable>: Sendable {
   package let accepted: String
   let check: @Sendable (Value, _ field: String) throws(FieldError) -> Void
 
-  private init(accepted: String, check: @escaping @Sendable (Value, String) throws(FieldError) -> Void) {
-    (self.accepted, self.check) = (accepted, check)
-  }
-
   /// A rule that accepts every value.
   package static var any: FieldRule { FieldRule(accepted: "") { (_, _) throws(FieldError) in } }
 

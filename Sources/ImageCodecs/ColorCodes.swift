@@ -7,11 +7,6 @@ package struct ColorCodes: Sendable, Hashable {
   /// The code point of the curve from samples to light.
   package var transfer: UInt16
 
-  package init(primaries: UInt16, transfer: UInt16) {
-    self.primaries = primaries
-    self.transfer = transfer
-  }
-
   init?(_ handle: ccodecs_color_codes) {
     guard handle.transfer != 0 else { return nil }
     (primaries, transfer) = (handle.primaries, handle.transfer)

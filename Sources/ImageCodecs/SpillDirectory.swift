@@ -7,8 +7,6 @@ package final class SpillDirectory: Sendable {
   /// The system directory for large temporary files, `/var/tmp`; `nil` if no file can be created there.
   package static let system = SpillDirectory(path: "/var/tmp")
 
-  /// The path of the directory.
-  package let path: String
   let descriptor: Int32
   /// Whether files are requested from another process.
   let isSocket: Bool
@@ -17,7 +15,6 @@ package final class SpillDirectory: Sendable {
   package init?(path: String) {
     let descriptor = ccodecs_spill_open(path)
     guard descriptor >= 0 else { return nil }
-    self.path = path
     self.descriptor = descriptor
     isSocket = false
   }
@@ -27,7 +24,6 @@ package final class SpillDirectory: Sendable {
   ///
   /// The socket is closed with this object.
   package init(requestingFilesFrom socket: Int32) {
-    path = ""
     descriptor = socket
     isSocket = true
   }

@@ -230,9 +230,9 @@ extension Warning {
 extension ColorObstacle {
   fileprivate var reason: String {
     switch self {
-    case .cmyk: "the image is cmyk, and results are not"
+    case .cmyk: "the image is in CMYK, and results cannot be"
     case .hdr:
-      "the image is hdr (PQ or HLG), which needs a PNG, AVIF or JPEG XL with a bit_depth above 8, the primaries of "
+      "the image is HDR (PQ or HLG), which needs a PNG, AVIF or JPEG XL with a bit_depth above 8, the primaries of "
         + "BT.709, BT.2020 or P3, and, if it is gray, neither pad nor filters"
     case .gray: "the profile is for gray, and the result is in color"
     case .format: "the format of the result contains no profile"

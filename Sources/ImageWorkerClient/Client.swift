@@ -65,6 +65,18 @@ public final class Client: Sendable {
     if case .terminated = jobsContinuation.yield(job) { return false }
     return true
   }
+
+  /// Runs this client while `body` uses it.
+  package func running<Result: Sendable>(_ body: () async throws -> Result) async throws -> Result {
+    try await withThrowingDiscardingTaskGroup { group in
+      group.addTask { await self.run() }
+      defer {
+        close()
+        group.cancelAll()
+      }
+      return try await body()
+    }
+  }
 }
 
 /// Runs a client while `body` uses it.
@@ -77,14 +89,7 @@ public func withClient<Result: Sendable>(
 ) async throws -> Result {
   let client = try Client(
     addresses, tls: tls, token: token, connections: connections, retry: retry, maxResultBytes: maxResultBytes)
-  return try await withThrowingDiscardingTaskGroup { group in
-    group.addTask { await client.run() }
-    defer {
-      client.close()
-      group.cancelAll()
-    }
-    return try await body(client)
-  }
+  return try await client.running { try await body(client) }
 }
 
 /// Runs a client of one worker while `body` uses it.

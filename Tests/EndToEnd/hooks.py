@@ -31,6 +31,21 @@ def pytest_runtest_logreport(report):
             file.write(f"{report.nodeid.split('::')[0] if report.when == 'teardown' else report.nodeid}\n")
 
 
+def pytest_sessionfinish(session):
+    """Notes the tests that were not reached, because a crash of a process of xdist ended the run.
+
+    A crash is that of a library, such as gRPC's. Where xdist 3.8.0 replaces such a process, it waits for ever with
+    `--dist loadfile` (its issues 1323 and 1378).
+    """
+    path, plugin = os.environ.get("FAILED_TESTS"), session.config.pluginmanager.get_plugin("dsession")
+    if not path or not plugin or not plugin.sched or not getattr(plugin.sched, "collection", None):
+        return
+    reached = {report.nodeid for reports in plugin.terminal.stats.values() for report in reports
+               if hasattr(report, "nodeid")}
+    with open(path, "a") as file:
+        file.writelines(f"{name}\n" for name in plugin.sched.collection if name not in reached)
+
+
 def pytest_terminal_summary(terminalreporter):
     path = os.environ.get("TESTS_TO_TRY_AGAIN")
     if not path:

@@ -17,11 +17,12 @@ rm -f "$failed"
 cores=$(getconf _NPROCESSORS_ONLN)
 at_once=$((cores < 8 ? cores + 1 : 8))
 status=0
-FAILED_TESTS=$failed "$venv/bin/python" -m pytest -q -rs -p no:cacheprovider -n "$at_once" --dist loadfile Tests/EndToEnd || status=$?
+FAILED_TESTS=$failed "$venv/bin/python" -m pytest -q -rs -p no:cacheprovider -n "$at_once" --dist loadfile \
+  --max-worker-restart 0 Tests/EndToEnd || status=$?
 # Any other status than 1 is that of a run that did not reach its end.
 if ((status != 1)) || [[ ! -s $failed ]]; then exit "$status"; fi
 sort -u "$failed" >"$again"
-printf '\nWhat failed runs once more, by itself:\n'
+printf '\nWhat failed, or was not reached, runs once more, by itself:\n'
 cat "$again"
 # So many failures are no accident.
 TESTS_TO_TRY_AGAIN=$again exec "$venv/bin/python" -m pytest -q --maxfail=10 -p no:cacheprovider "@$again"

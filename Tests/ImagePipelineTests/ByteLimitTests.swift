@@ -1,3 +1,4 @@
+import Fields
 import ImageCodecs
 import ImagePipeline
 import TestSupport
@@ -202,7 +203,8 @@ struct ByteLimitTests {
   @Test("widget fits its limit, flattens, and bounds only the width")
   func widget() throws {
     let widget = try PresetCatalog().configuration(
-      named: "widget", overrides: ProcessingConfiguration(allowUpscale: true))
+      named: "widget"
+    ).overridden(by: ProcessingConfiguration(allowUpscale: true))
     var unlimited = widget
     unlimited.maxBytes = nil
     for name in Self.fixtures {

@@ -25,7 +25,8 @@ struct ConfigurationTests {
   func overrides() throws {
     let catalog = PresetCatalog()
     let changed = try catalog.configuration(
-      named: "thumbnail", overrides: ProcessingConfiguration(maxWidth: 10, preferredFormat: .png))
+      named: "thumbnail"
+    ).overridden(by: ProcessingConfiguration(maxWidth: 10, preferredFormat: .png))
     #expect(changed.maxWidth == 10 && changed.maxHeight == 720 && changed.preferredFormat == .png)
     #expect(try catalog.configuration(named: "") == catalog.configuration(named: "default"))
   }

@@ -1,3 +1,4 @@
+import Fields
 import ImageCodecs
 import ImagePipeline
 import TestSupport
@@ -271,7 +272,8 @@ struct NeverLargerTests {
     let image = try Self.image(quality: 0.3)
     for name in ["highDefinition", "thumbnail", "upload"] {
       let configuration = try PresetCatalog().configuration(
-        named: name, overrides: ProcessingConfiguration(maxWidth: 190))
+        named: name
+      ).overridden(by: ProcessingConfiguration(maxWidth: 190))
       #expect(try process(image, configuration).bytes.count <= image.count, "\(name)")
     }
   }

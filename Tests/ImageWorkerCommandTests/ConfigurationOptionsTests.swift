@@ -154,7 +154,7 @@ struct ConfigurationOptionsTests {
   func wholeConfiguration() throws {
     let options = try ResultOptions.parse(["--resize-mode", "fill", "--max-width", "9"])
     let error = #expect(throws: PipelineError.self) { try options.requested }
-    #expect(error?.message == "--resize-mode FILL needs both --max-width and --max-height; set both")
+    #expect(error?.message == "--resize-mode fill needs both --max-width and --max-height; set both")
   }
 
   @Test("a rendition has a name and options, which override the command's")
@@ -183,7 +183,7 @@ struct ConfigurationOptionsTests {
       (["--rendition", "a: --max-widht 1"], "--rendition \"a\""), (["--rendition", "a: b"], "--rendition \"a\""),
       (["--rendition", "a:", "--rendition", "a: --pad"], "twice"),
       (["--rendition", "a:", "--preview"], "request a small rendition instead"),
-      (["--rendition", "a: --resize-mode fill"], "--resize-mode FILL needs both --max-width and --max-height"),
+      (["--rendition", "a: --resize-mode fill"], "--resize-mode fill needs both --max-width and --max-height"),
       (seventeen, "at most 16"),
       (["--preset", "nothing"], "compressedThumbnail"),
     ] as [([String], String)])

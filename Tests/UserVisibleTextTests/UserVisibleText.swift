@@ -1,4 +1,5 @@
 import ArgumentParser
+import Fields
 import Foundation
 import Testing
 import WorkerTelemetry
@@ -70,6 +71,36 @@ enum UserVisibleText {
     let text = lines.joined(separator: "\n")
     return repeated.isEmpty ? text : text + "\n  as above: " + repeated.joined(separator: " ")
   }
+
+  /// Returns the contents of the page with all options of an image.
+  static func options() -> String {
+    let groups = [
+      ("Size and position", PlacementTable.self as any ConfigurationPart.Type),
+      ("Format, quality and filters", DeliveryTable.self), ("Colors and metadata", MetadataTable.self),
+      ("Encoders", FormatTable.self),
+    ]
+    let tables = groups.map { title, table in
+      let rows = zip(table.fields, table.options)
+        .map { field, option in
+          let value = field.valueName.map { " <\($0)>" } ?? ""
+          let help = option.help.replacing("|", with: "\\|")
+          return "| `--\(field.name)\(value)` | `\(field.path.joined(separator: "."))` | \(help) |"
+        }
+      return "## \(title)\n\n| option | field | effect |\n|---|---|---|\n" + rows.joined(separator: "\n")
+    }
+    return ([optionsIntroduction] + tables).joined(separator: "\n\n") + "\n"
+  }
+
+  private static let optionsIntroduction = """
+    # All options
+
+    Find the option and the field for what an image should become.
+
+    The options are those of `process`, `batch` and `inspect`, and of a rendition; the fields are those of `configuration` in a call and
+    of a preset in a file. An option without a value has an opposite: `--no-pad` for `--pad`. Options spell values in lower case with
+    dashes, as in `--gravity south-east`; calls as in the contract, `GRAVITY_SOUTH_EAST`; presets and the Python client `south_east`.
+    [Options and formats](Formats.md) explains how they work together. This page is written by `make text`.
+    """
 
   private static func metrics() -> String {
     let rows = MetricCatalog.all.map { "| `\($0.name)` | `\($0.unit)` | \($0.help) |" }

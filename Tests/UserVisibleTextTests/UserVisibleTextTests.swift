@@ -8,16 +8,23 @@ import WorkerTelemetry
 /// Checks the file with all texts that users see; `make text` regenerates it.
 @Suite("User-visible text")
 struct UserVisibleTextTests {
-  private static let file = Checkout.root.appendingPathComponent("Tests/UserVisibleTextTests/UserVisibleText.md")
-
   @Test("UserVisibleText.md has every text; `make text` updates it")
   func upToDate() throws {
-    let text = try UserVisibleText.collected()
+    try expect("Tests/UserVisibleTextTests/UserVisibleText.md", toContain: UserVisibleText.collected())
+  }
+
+  @Test("the page of all options has every option; `make text` updates it")
+  func optionsAreUpToDate() throws {
+    try expect("Sources/image-worker/Documentation.docc/Options.md", toContain: UserVisibleText.options())
+  }
+
+  private func expect(_ path: String, toContain text: String) throws {
+    let file = Checkout.root.appendingPathComponent(path)
     if ProcessInfo.processInfo.environment["UPDATE_USER_VISIBLE_TEXT"] != nil {
-      try text.write(to: Self.file, atomically: true, encoding: .utf8)
+      try text.write(to: file, atomically: true, encoding: .utf8)
     }
     let lines = text.split(separator: "\n")
-    let committed = try String(contentsOf: Self.file, encoding: .utf8).split(separator: "\n")
+    let committed = try Checkout.text(path).split(separator: "\n")
     let missing = Set(lines).subtracting(committed).sorted().joined(separator: "\n")
     let stale = Set(committed).subtracting(lines).sorted().joined(separator: "\n")
     let isUpToDate = lines == committed

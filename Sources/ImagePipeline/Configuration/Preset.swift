@@ -66,18 +66,6 @@ package struct PresetCatalog: Sendable {
     return PresetCatalog(presets.map { byName[$0.name] ?? $0 } + others.filter { !known.contains($0.name) })
   }
 
-  /// Returns the configuration of a preset, with overrides applied.
-  /// - Parameters:
-  ///   - name: The name of the preset; empty for `default`.
-  ///   - overrides: Fields that replace those of the preset.
-  /// - Returns: The combined configuration, which is not validated.
-  /// - Throws: `unknownPreset` with a message that lists the existing names.
-  package func configuration(
-    named name: String, overrides: ProcessingConfiguration
-  ) throws(PipelineError) -> ProcessingConfiguration {
-    try configuration(named: name).overridden(by: overrides)
-  }
-
   /// Returns the configuration of a preset.
   /// - `name`: the name of the preset; empty for `default`.
   /// - Throws: `unknownPreset` with a message that lists the existing names.

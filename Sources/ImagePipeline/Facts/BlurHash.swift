@@ -1,5 +1,4 @@
 internal import ImageKernels
-internal import LibC
 
 /// The waves of an image's light, as text.
 ///
@@ -9,10 +8,7 @@ struct BlurHash {
   static let maxCount = 9
 
   /// The light of each level of sRGB, 0 to 1.
-  private static let light: [Double] = (0...255).map { level in
-    let signal = Double(level) / 255
-    return signal <= 0.04045 ? signal / 12.92 : pow((signal + 0.055) / 1.055, 2.4)
-  }
+  private static let light: [Double] = (0...255).map { ToneCurve.decoded(Double($0) / 255) }
   private static let digits = Array(
     "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz#$%*+,-.:;=?@[]^_{|}~".utf8)
 
@@ -53,9 +49,7 @@ struct BlurHash {
   }
 
   private static func level(_ light: Double) -> Int {
-    let light = max(0, min(1, light))
-    let signal = light <= 0.0031308 ? light * 12.92 : 1.055 * pow(light, 1 / 2.4) - 0.055
-    return Int(signal * 255 + 0.5)
+    Int(ToneCurve.encoded(max(0, min(1, light))) * 255 + 0.5)
   }
 
   private static func digits(_ value: Int, count: Int) -> [UInt8] {

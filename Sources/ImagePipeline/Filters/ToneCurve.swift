@@ -49,11 +49,13 @@ enum ToneCurve: Sendable, Hashable {
     }
   }
 
-  private static func decoded(_ x: Double) -> Double {
+  /// Returns the light of a value of sRGB, both 0 to 1.
+  static func decoded(_ x: Double) -> Double {
     x <= 0.04045 ? x / 12.92 : pow((x + 0.055) / 1.055, 2.4)
   }
 
-  private static func encoded(_ x: Double) -> Double {
+  /// Returns the value of sRGB for light, both 0 to 1.
+  static func encoded(_ x: Double) -> Double {
     x <= 0.0031308 ? 12.92 * x : 1.055 * pow(x, 1 / 2.4) - 0.055
   }
 }

@@ -1,19 +1,9 @@
 internal import WorkThreads
 
-/// The spans in which the work of stages is counted; a trace contains at most one of each for an image or rendition.
+/// The spans in which the work of stages is counted, by their names in traces; a trace contains at most one of each for an
+/// image or rendition.
 enum StageSpan: Int, CaseIterable {
   case decode, resize, filter, encode, rewrite
-
-  /// The name of the span in traces.
-  var name: String {
-    switch self {
-    case .decode: "decode"
-    case .resize: "resize"
-    case .filter: "filter"
-    case .encode: "encode"
-    case .rewrite: "rewrite"
-    }
-  }
 }
 
 /// The busy time of each stage of one image, without the time spent waiting for bytes or for a CPU.

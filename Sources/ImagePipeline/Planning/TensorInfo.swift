@@ -57,18 +57,6 @@ extension TensorInfo {
   /// The sides above which a layout is not one of a result; they can be multiplied.
   private static let maxSide = 1 << 24
 
-  /// The fields by their names in the contract.
-  package var fieldValue: FieldValue {
-    .record([
-      "element_type": element.fieldValue, "layout": layout.fieldValue, "channels": channels.fieldValue,
-      "shape": shape.fieldValue, "strides": strides.fieldValue, "byte_order": .word("little"),
-      "content": .record([
-        "x": left.fieldValue, "y": top.fieldValue, "width": imageSize.width.fieldValue,
-        "height": imageSize.height.fieldValue,
-      ]),
-    ])
-  }
-
   /// Creates a layout from the fields that another process or a file has; `nil` if they are not those of a result.
   package init?(_ value: FieldValue) {
     do throws(FieldError) {

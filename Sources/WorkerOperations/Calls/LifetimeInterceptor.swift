@@ -36,7 +36,6 @@ package struct LifetimeInterceptor: ServerInterceptor {
 extension ServiceContext {
   private enum RecordKey: ServiceContextKey {
     typealias Value = CallRecord
-    static let nameOverride: String? = "call-record"
   }
 
   /// The current call in the listener; `nil` if objects cannot be kept until its stream is closed.

@@ -99,7 +99,6 @@ struct MetadataExtractor: Extractor {
 extension ServiceContext {
   private enum DeadlineKey: ServiceContextKey {
     typealias Value = ContinuousClock.Instant
-    static let nameOverride: String? = "call-deadline"
   }
 
   /// The time at which the client of the context's call stops waiting; `nil` if it set no timeout.

@@ -29,8 +29,6 @@ package struct IdentityInterceptor: ServerInterceptor {
 
 private enum CallerNameKey: ServiceContextKey {
   typealias Value = String
-
-  static var nameOverride: String? { "image-worker-caller" }
 }
 
 extension ServiceContext {

@@ -78,7 +78,6 @@ package final class CallCost: Sendable {
 extension ServiceContext {
   private enum CostKey: ServiceContextKey {
     typealias Value = CallCost
-    static let nameOverride: String? = "call-cost"
   }
 
   /// The cost of the current call; `nil` if it is not reported.

@@ -137,8 +137,6 @@ package final class MetricRegistry: MetricsFactory {
 
   // A series lives as long as the process; its totals must not disappear.
   package func destroyCounter(_ handler: any CounterHandler) {}
-  package func destroyFloatingPointCounter(_ handler: any FloatingPointCounterHandler) {}
-  package func destroyMeter(_ handler: any MeterHandler) {}
   package func destroyRecorder(_ handler: any RecorderHandler) {}
   package func destroyTimer(_ handler: any TimerHandler) {}
 }

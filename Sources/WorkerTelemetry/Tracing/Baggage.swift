@@ -97,7 +97,6 @@ enum PercentEncoding {
 
 private enum BaggageKey: InstrumentationContextKey {
   typealias Value = Baggage
-  static var nameOverride: String? { "baggage" }
 }
 
 extension InstrumentationContext {

@@ -48,7 +48,6 @@ extension SpanContext {
 
 private enum SpanContextKey: InstrumentationContextKey {
   typealias Value = SpanContext
-  static var nameOverride: String? { "span-context" }
 }
 
 extension InstrumentationContext {

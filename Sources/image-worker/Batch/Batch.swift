@@ -214,17 +214,3 @@ struct Batch: AsyncParsableCommand {
     try FileSystem.printLine(report.json ? JSONText.line(["estimate": estimate]) : estimate.text)
   }
 }
-
-extension Client {
-  /// Runs this client while `body` uses it.
-  fileprivate func running<Result: Sendable>(_ body: () async throws -> Result) async throws -> Result {
-    try await withThrowingDiscardingTaskGroup { group in
-      group.addTask { await self.run() }
-      defer {
-        close()
-        group.cancelAll()
-      }
-      return try await body()
-    }
-  }
-}

@@ -88,15 +88,18 @@ enum ConfigurationTable {
     return try ProcessingConfiguration(.record(root), field: "")
   }
 
-  /// Returns a text with fields spelled as options.
+  /// Returns a text with fields, and the names of the contract behind them, spelled as options.
   static func optionText(of text: String) -> String {
     // Longer names first, as some contain others.
     let fields = fields.sorted { $0.path.joined().count > $1.path.joined().count }
-    return fields.reduce(text) { text, field in
+    let options = fields.reduce(text) { text, field in
       let name = field.path.joined(separator: ".")
       return name.contains("_") || name.contains(".")
         ? text.split(separator: name, omittingEmptySubsequences: false).joined(separator: "--\(field.name)")
         : text
+    }
+    return options.replacing(/(--[a-z-]+) ([A-Z][A-Z_]+)/) { match in
+      "\(match.1) \(match.2.lowercased().replacing("_", with: "-"))"
     }
   }
 

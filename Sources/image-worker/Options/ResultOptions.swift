@@ -220,7 +220,7 @@ struct ResultOptions: ParsableArguments {
     _ catalog: PresetCatalog, _ preset: String, _ overrides: ProcessingConfiguration
   ) throws(PipelineError) -> ProcessingConfiguration {
     do {
-      let configuration = try catalog.configuration(named: preset, overrides: overrides)
+      let configuration = try catalog.configuration(named: preset).overridden(by: overrides)
       try configuration.validate()
       return configuration
     } catch {
