@@ -169,6 +169,7 @@ package protocol SingleImageMessage: Message, Sendable {
 }
 
 extension SingleImageMessage {
+  /// The message with the last of its images, and all images for overlays.
   package static func read(
     _ fields: [WireField], of bytes: RawSpan, lend: (Range<Int>) -> Data
   ) throws -> Self {
@@ -203,6 +204,7 @@ extension Imageworker_V1_BatchItemStart: SingleImageMessage {
 extension Imageworker_V1_BatchProcessRequest: ImageRequest {
   package static var imageFields: [Int32: ImageField] { [2: .message([3: .images, 7: .auxiliary]), 3: .images] }
 
+  /// The start or the chunk is the only part: several would be merged in memory that is not charged.
   package static func read(
     _ fields: [WireField], of bytes: RawSpan, lend: (Range<Int>) -> Data
   ) throws -> Self {
