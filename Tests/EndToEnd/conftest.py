@@ -13,9 +13,10 @@ from pathlib import Path
 import grpc
 import pytest
 from google.protobuf.descriptor_pool import DescriptorPool
-from google.protobuf.message_factory import GetMessageClass
+from google.protobuf.message_factory import GetMessageClassesForFiles
 from grpc_reflection.v1alpha.proto_reflection_descriptor_database import ProtoReflectionDescriptorDatabase
-from hooks import pytest_runtest_logreport, pytest_runtest_protocol, pytest_terminal_summary  # noqa: F401
+from hooks import (  # noqa: F401
+    pytest_runtest_logreport, pytest_runtest_protocol, pytest_sessionfinish, pytest_terminal_summary)
 from processes import family_cpu_seconds
 
 FIXTURES = Path(__file__).parent.parent / "TestSupport" / "Fixtures"
@@ -110,15 +111,21 @@ class Client:
         self.channel = channel or grpc.insecure_channel(worker.address, options=UNLIMITED)
         self.pool = DescriptorPool(ProtoReflectionDescriptorDatabase(self.channel))
         self.lock = threading.Lock()  # The pool adds what it has received without one.
+        # Kept, as protobuf 7.36 can crash where one thread creates a class that another one has just released.
+        self.classes: dict[str, type] = {}
 
     def message(self, name: str):
         with self.lock:
-            return GetMessageClass(self.pool.FindMessageTypeByName(f"imageworker.v1.{name}"))
+            if not self.classes:
+                file = self.pool.FindFileContainingSymbol(SERVICE)
+                self.classes = GetMessageClassesForFiles([file.name], self.pool)
+            return self.classes[f"imageworker.v1.{name}"]
 
     def call(self, method: str, kind: str):
         with self.lock:
             descriptor = self.pool.FindServiceByName(SERVICE).FindMethodByName(method)
-        request, response = GetMessageClass(descriptor.input_type), GetMessageClass(descriptor.output_type)
+            names = descriptor.input_type.name, descriptor.output_type.name
+        request, response = map(self.message, names)
         return getattr(self.channel, kind)(
             f"/{SERVICE}/{method}", request_serializer=request.SerializeToString,
             response_deserializer=response.FromString)
