@@ -2,6 +2,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -50,15 +51,12 @@ func process(input, output, preset string) error {
 	if err != nil {
 		return err
 	}
-	file, err := os.Create(output)
-	if err != nil {
-		return err
-	}
-	defer file.Close()
+	var result bytes.Buffer
 	for {
 		response, err := stream.Recv()
 		if errors.Is(err, io.EOF) {
-			return file.Close()
+			// A call that fails leaves what is there.
+			return os.WriteFile(output, result.Bytes(), 0o644)
 		}
 		if err != nil {
 			return err
@@ -67,9 +65,7 @@ func process(input, output, preset string) error {
 		case *imageworkerv1.ProcessImageResponse_Header:
 			fmt.Printf("result: %s %dx%d\n", part.Header.Format, part.Header.Width, part.Header.Height)
 		case *imageworkerv1.ProcessImageResponse_Chunk:
-			if _, err := file.Write(part.Chunk); err != nil {
-				return err
-			}
+			result.Write(part.Chunk)
 		case *imageworkerv1.ProcessImageResponse_Report:
 			fmt.Println(part.Report)
 		}

@@ -41,7 +41,9 @@ def main(folder: Path, paths: list[str]) -> int:
     process = channel.stream_stream(
         "/imageworker.v1.ImageWorkerService/BatchProcess", request_type.SerializeToString, response_type.FromString)
 
-    stems = Counter(Path(path).stem for path in paths)
+    names, stems = Counter(Path(path).name for path in paths), Counter(Path(path).stem for path in paths)
+    if repeated := [name for name, count in names.items() if count > 1]:
+        sys.exit(f"{repeated[0]}: several inputs have this name")
     files, failed = {}, 0
     for response in process(requests(request_type, paths)):
         item = response.item_id

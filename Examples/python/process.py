@@ -27,15 +27,18 @@ def main(input_path: str, output_path: str, preset: str = "preview") -> None:
         f"/{SERVICE}/ProcessImage", request_type.SerializeToString, response_type.FromString)
 
     request = request_type(image=image, preset=preset)
+    chunks = []
+    for response in process(request, timeout=60):
+        match response.WhichOneof("part"):
+            case "header":
+                print(f"result: {response.header.format} {response.header.width}x{response.header.height}")
+            case "chunk":
+                chunks.append(response.chunk)
+            case "report":
+                print(response.report)
+    # A call that fails leaves what is there.
     with open(output_path, "wb") as file:
-        for response in process(request, timeout=60):
-            match response.WhichOneof("part"):
-                case "header":
-                    print(f"result: {response.header.format} {response.header.width}x{response.header.height}")
-                case "chunk":
-                    file.write(response.chunk)
-                case "report":
-                    print(response.report)
+        file.writelines(chunks)
 
 
 if __name__ == "__main__":

@@ -80,9 +80,9 @@ struct OverlaySource {
     for configurations: [ProcessingConfiguration], directory: String?, isRemote: Bool = false
   ) throws(SettingsError) -> AuxiliaryImages {
     let names = Set(configurations.flatMap { $0.overlays ?? [] }.filter { $0.text == nil }.map(\.image))
+    guard !names.isEmpty else { return AuxiliaryImages() }
     let named =
       try directory.map { (path) throws(SettingsError) in try OverlaySource(path: FilePath(text: path)).read() } ?? []
-    guard !names.isEmpty else { return AuxiliaryImages() }
     var images = AuxiliaryImages(named.filter { names.contains($0.name) }, cache: OverlayCache())
     for name in names.sorted() where images[name] == nil {
       let file = FilePath(text: name)

@@ -116,6 +116,59 @@ def test_a_list_may_come_from_a_pipe_and_keep_its_folders(folder, tmp_path):
     assert files(tmp_path / "out") == ["b.jpg", "below/c.jpg"]
 
 
+def test_no_result_replaces_an_image_under_another_name(folder, tmp_path):
+    """As where a folder is mounted twice, or names differ in case alone."""
+    out = tmp_path / "out"
+    (out / "below").mkdir(parents=True)
+    original = (folder / "b.jpg").read_bytes()
+    os.link(folder / "b.jpg", out / "b.jpg")
+    os.symlink(folder / "below/c.jpg", out / "below/c.jpg")
+    told = {os.path.relpath(line["input"], folder): line for line in lines(run(folder, "--out", out, *ARGUMENTS)[1])}
+    for name in ["b.jpg", "below/c.jpg"]:
+        assert told[name]["status"] == "failed" and "its result would replace it" in told[name]["error"]["message"]
+        assert (folder / name).read_bytes() == original and (out / name).read_bytes() == original
+    single = subprocess.run([os.environ["IMAGE_WORKER"], "process", folder / "b.jpg", "--max-width", "20", "--out", out],
+                            capture_output=True, text=True)
+    assert single.returncode == 1 and "its result would replace it" in single.stderr
+    assert (folder / "b.jpg").read_bytes() == original
+
+
+def test_no_result_replaces_that_of_another_folder(folder, tmp_path):
+    other, out = tmp_path / "other", tmp_path / "out"
+    other.mkdir()
+    (other / "b.jpg").write_bytes(fixture_bytes("photo-444.jpg"))
+    assert run(folder / "b.jpg", "--out", out, *ARGUMENTS)[0] == 0
+    before = (out / "b.jpg").read_bytes()
+    code, output, _ = run(other, "--out", out, *ARGUMENTS)
+    assert code == 1 and "the same name as the result of" in lines(output)[0]["error"]["message"]
+    assert (out / "b.jpg").read_bytes() == before
+    # The same image at a new place, and an image in place of one that is gone, are processed.
+    (folder / "b.jpg").rename(folder / "moved.jpg")
+    assert run(other, "--out", out, *ARGUMENTS)[0] == 0 and (out / "b.jpg").read_bytes() != before
+
+
+def test_a_list_says_how_its_entries_end(folder, tmp_path):
+    listed = tmp_path / "list"
+    listed.write_bytes(b"\0".join(os.fsencode(folder / name) for name in ["a.jpg", "b.jpg"]) + b"\0")
+    code, _, errors = run("--list", listed, "--out", tmp_path / "out", *ARGUMENTS)
+    assert code == 64 and "--list has entries that end with NUL; add --null" in errors
+    listed.write_bytes(b"\xef\xbb\xbf" + os.fsencode(folder / "b.jpg") + b"\n" + os.fsencode(folder / "b.jpg") + b"\n")
+    code, output, _ = run("--list", listed, "--root", folder, "--out", tmp_path / "out", *ARGUMENTS)
+    assert code == 0 and len(lines(output)) == 1 and files(tmp_path / "out") == ["b.jpg"]
+    listed.write_bytes(b"gone/b.jpg\n" + os.fsencode(folder / "a.jpg") + b"\n")
+    code, output, _ = run("--list", listed, "--root", folder, "--out", tmp_path / "out", *ARGUMENTS)
+    assert code == 1 and sorted(line["status"] for line in lines(output)) == ["done", "failed"]
+
+
+def test_overrides_in_csv_are_json_as_in_lines(folder, tmp_path):
+    manifest = tmp_path / "rows.csv"
+    manifest.write_text(f'path,overrides\n{folder / "b.jpg"},"{{""metadata_title"": ""\\ud83c\\udf89""}}"\n')
+    assert run("--manifest", manifest, "--out", tmp_path / "out", "--preset", "favicon")[0] == 0
+    manifest.write_text(f'path,overrides\n{folder / "b.jpg"},"{{""max_width"": 1, ""max_width"": 2}}"\n')
+    code, _, errors = run("--manifest", manifest, "--out", tmp_path / "out", "--preset", "favicon")
+    assert code == 64 and 'the key "max_width" is repeated' in errors
+
+
 #: Latin-1; bytes that look like the beginning of a character; and the character that stands for 0xE9 in JSON.
 RAW_NAMES = [b"caf\xe9", b"caf\xe8", b"\xe2\x82", "\U0010fee9".encode(), "caf\u00e9".encode()]
 

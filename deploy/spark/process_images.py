@@ -124,7 +124,7 @@ def _row(outcome) -> tuple[object, ...]:
 def main(source: str, target: str, addresses: str, preset: str = "thumbnail") -> None:
     spark = configured(SparkSession.builder.appName("image-worker").getOrCreate())
     images = spark.read.format("binaryFile").option("recursiveFileLookup", "true").load(source)
-    processed(images, addresses.split(","), preset).write.mode("overwrite").parquet(target)
+    processed(images, addresses.split(","), preset).write.mode("errorifexists").parquet(target)
     spark.read.parquet(target).groupBy("reason").count().show()
 
 

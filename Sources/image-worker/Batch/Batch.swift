@@ -17,9 +17,10 @@ struct Batch: AsyncParsableCommand {
         image-worker batch photos/ --format webp --out small/ --to 10.0.0.1:50051
         find . -name '*.jpg' -print0 | image-worker batch --list - --null --out small/
 
-      Read files, and folders with everything in them. Write each result to the output directory, under its input's \
-      name with the result's extension, in the same subfolder as the input. If two results would have the same name \
-      (a.jpg and a.png), both keep the input's extension in their names. Results are written completely or not at all.
+      Read files, and folders with everything in them but hidden files. Write each result to the output directory, \
+      under its input's name with the result's extension, in the same subfolder as the input. If two results would \
+      have the same name (a.jpg and a.png), both keep the input's extension in their names. Results are written \
+      completely or not at all, and never in place of another image's, unless that is gone.
 
       A journal in the output directory (.image-worker/journal.jsonl) lists what is finished. Run the same command \
       again to resume a batch that was stopped or killed: images whose file and options have not changed, and whose \
@@ -65,8 +66,8 @@ struct Batch: AsyncParsableCommand {
   var jobs: Int?
   @Option(
     name: .customLong("memory-limit-mib"),
-    help: ArgumentHelp("Limit the memory of all images together.", valueName: "MiB"))
-  var memoryLimit = 768
+    help: ArgumentHelp("Limit the memory of all images together. Default: 768.", valueName: "MiB"))
+  var memoryLimit: Int?
   @OptionGroup(title: "Workers")
   var remote: RemoteOptions
   @OptionGroup(title: "Report")
@@ -76,10 +77,10 @@ struct Batch: AsyncParsableCommand {
     if let jobs, !(1...1024).contains(jobs) {
       throw ValidationError("--jobs is \(jobs); it must be between 1 and 1024.")
     }
-    if !(1...1_048_576).contains(memoryLimit) {
+    if let memoryLimit, !(1...1_048_576).contains(memoryLimit) {
       throw ValidationError("--memory-limit-mib is \(memoryLimit); it must be between 1 and 1048576.")
     }
-    if let option = results.localOption, !remote.workers.isEmpty {
+    if let option = memoryLimit == nil ? results.localOption : "--memory-limit-mib", !remote.workers.isEmpty {
       throw ValidationError("\(option) is for images that this process works on; it cannot be combined with --to.")
     }
     if report.traceOut != nil, !remote.workers.isEmpty {
@@ -131,6 +132,7 @@ struct Batch: AsyncParsableCommand {
     }
   }
 
+  private var memoryByteCount: Int { (memoryLimit ?? 768) << 20 }
   private var localJobs: Int { jobs ?? SystemInfo.coreCount }
 
   private func process(
@@ -165,7 +167,12 @@ struct Batch: AsyncParsableCommand {
   ) async throws {
     var waiting: [BatchImage] = []
     for image in images {
+      if stop.isStopped { return }
       guard let lines = output.finished(image) else {
+        var image = image
+        if image.problem == nil, image.row?.output == nil, !target.skipExisting {
+          image.problem = output.journal?.owner(ofPlaceOf: image).map { .nameTaken(by: $0) }
+        }
         waiting.append(image)
         continue
       }
@@ -179,7 +186,7 @@ struct Batch: AsyncParsableCommand {
       try report.note(lines)
     }
     if remote.workers.isEmpty {
-      let memory = MemoryBudget(limit: memoryLimit << 20, maxWaiting: localJobs)
+      let memory = MemoryBudget(limit: memoryByteCount, maxWaiting: localJobs)
       let run = BatchRun(output: output, stop: stop, jobs: localJobs, memory: memory, trace: trace)
       try await run.process(waiting, note: noteEnd)
     } else if !waiting.isEmpty {
@@ -200,7 +207,7 @@ struct Batch: AsyncParsableCommand {
     let estimate: BatchEstimate
     if remote.workers.isEmpty {
       let sample = BatchSample(waiting, finishedCount: finishedCount, output: output, jobs: localJobs)
-      estimate = await sample.estimate(jobs: localJobs, memoryLimit: UInt64(memoryLimit) << 20)
+      estimate = await sample.estimate(jobs: localJobs, memoryLimit: UInt64(memoryByteCount))
     } else {
       let client = try remote.client
       let options = RemoteRun.options(jobs: jobs, connectionCount: client.statuses.count)

@@ -60,11 +60,15 @@ enum BatchInputs {
   /// The entries of a list that are not empty; `-` is the standard input.
   /// - `endsWithNull`: whether entries end with NUL, not with a line end.
   static func entries(of path: String, endsWithNull: Bool) throws -> [String] {
-    try bytes(of: path, option: "--list").split {
+    let bytes = try bytes(of: path, option: "--list")
+    return (bytes.starts(with: byteOrderMark) ? bytes.dropFirst(byteOrderMark.count) : bytes).split {
       endsWithNull ? $0 == 0 : $0 == UInt8(ascii: "\n") || $0 == UInt8(ascii: "\r")
     }
     .map { PathText.text(of: $0) }
   }
+
+  /// What spreadsheets and editors begin a text with.
+  static let byteOrderMark: [UInt8] = [0xEF, 0xBB, 0xBF]
 
   /// The maximum size of a list or a manifest: some millions of paths, and less than what a device without end sends.
   private static let maxByteCount = 512 << 20
@@ -100,10 +104,12 @@ enum BatchInputs {
     var images: [BatchImage] = []
     // Rows of a manifest may ask for several results of an image.
     var seen: [FilePath: Set<String>] = [:]
-    var walk = FolderWalk(passingOver: FileSystem.canonical(output))
+    var walk = FolderWalk(passingOver: FileSystem.Identity(of: output))
     func add(_ path: FilePath, _ input: BatchInput, folder: FilePath, isFound: Bool, _ kind: FileSystem.Kind) {
       let request = input.requested?.fingerprint ?? ""
-      if input.output == nil, !seen[FileSystem.canonicalPlace(path), default: []].insert(request).inserted { return }
+      if input.row?.output == nil, !seen[FileSystem.canonicalPlace(path), default: []].insert(request).inserted {
+        return
+      }
       images.append(
         BatchImage(
           path: path, folder: input.output?.removingLastComponent() ?? folder,
@@ -116,7 +122,7 @@ enum BatchInputs {
         add(input.path, input, folder: "", isFound: false, kind)
         continue
       }
-      if FileSystem.canonical(input.path) == walk.results { throw BatchInputError(folder: input.path) }
+      if walk.isResults(input.path) { throw BatchInputError(folder: input.path) }
       try walk.files(of: input.path) { add($0, input, folder: $1, isFound: true, $2) }
     }
     for (path, reason) in walk.unreadable {
@@ -136,7 +142,9 @@ enum BatchInputs {
     var images = images
     while true {
       let places = users(images, suffixes)
-      let shared = Set(places.values.filter { $0.count > 1 }.joined())
+      // Another extension sets no two images of the same name apart.
+      let shared = Set(
+        places.values.filter { users in Set(users.map { images[$0].path.nameText }).count > 1 }.joined())
       let renamed = shared.filter {
         images[$0].row?.output == nil && images[$0].name != images[$0].path.nameText
       }

@@ -132,6 +132,14 @@ final class BatchJournal: Sendable {
     return isThere ? record : nil
   }
 
+  /// The image whose results are where those of another image would be; `nil` if it is the same one, or is gone.
+  func owner(ofPlaceOf image: BatchImage) -> FilePath? {
+    guard let record = state.withLock({ $0.records[image.place] }), record.status == .done else { return nil }
+    let input = FilePath(text: record.input)
+    let isOther = FileSystem.Identity(of: input).map { $0 != FileSystem.Identity(of: image.path) } ?? false
+    return isOther ? input : nil
+  }
+
   /// Adds an image that is finished.
   /// - `input`: the image's file before it was read.
   func add(

@@ -50,7 +50,8 @@ enum BatchManifest {
   /// - Throws: `ManifestError` naming the line of the first thing that is wrong.
   static func rows(of data: Data, name: String) throws(ManifestError) -> [(line: Int, row: Row)] {
     // Spreadsheets begin CSV with a byte order mark.
-    let data = data.starts(with: [0xEF, 0xBB, 0xBF]) ? data.dropFirst(3) : data
+    let mark = BatchInputs.byteOrderMark
+    let data = data.starts(with: mark) ? data.dropFirst(mark.count) : data
     let lines = data.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false)
     let first = lines.firstIndex { line in line.contains { $0 != UInt8(ascii: " ") && $0 != UInt8(ascii: "\r") } }
     guard let first else { return [] }
@@ -121,10 +122,12 @@ enum BatchManifest {
       case "preset": row.preset = value
       case "output": row.output = value
       case "overrides":
-        guard case .object? = try? JSONDecoder().decode(JSONValue.self, from: Data(value.utf8)) else {
+        let json = Data(value.utf8)
+        guard let fields = try? JSONDecoder().decode(JSONValue.self, from: json), case .object = fields else {
           throw ManifestProblem("overrides must be a JSON object")
         }
-        row.overrides = value
+        if let key = JSONValue.repeatedKey(in: json) { throw ManifestProblem("the key \"\(key)\" is repeated") }
+        row.overrides = try fields.text
       case "reason", "error": break
       default: row.options[column] = value
       }

@@ -14,6 +14,8 @@ struct BatchRequests {
   private let catalog: PresetCatalog
   private let isRemote: Bool
   private var known: [Key: RequestedResults] = [:]
+  /// Of all rows, whose overlays are mostly the same.
+  private let overlays = OverlayCache()
 
   init(_ results: ResultOptions, _ catalog: PresetCatalog, isRemote: Bool) {
     self.results = results
@@ -27,8 +29,9 @@ struct BatchRequests {
     if key.preset == nil, key.overrides == nil, key.options.isEmpty { return nil }
     if let requested = known[key] { return requested }
     let overrides = try Self.fields(row.overrides).overridden(by: try Self.options(row.options))
-    let requested = try results.requested(
+    var requested = try results.requested(
       catalog, ownPreset: row.preset, ownOverrides: overrides, isRemote: isRemote)
+    if !requested.auxiliary.isEmpty { requested.auxiliary.cache = overlays }
     known[key] = requested
     return requested
   }

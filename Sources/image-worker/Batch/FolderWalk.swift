@@ -2,8 +2,8 @@ internal import SystemPackage
 
 /// A walk through folders with everything in them.
 struct FolderWalk {
-  /// A folder that is left out.
-  let results: FilePath
+  /// A folder that is left out; `nil` for none.
+  private let results: FileSystem.Identity?
   /// The number of symbolic links that lead nowhere, or from a folder back to one above it.
   private(set) var skippedLinkCount = 0
   /// The folders below a named one that cannot be read, and why.
@@ -11,8 +11,11 @@ struct FolderWalk {
   /// The canonical paths of the folders that were walked through.
   private var visited: Set<FilePath> = []
 
-  /// - `results`: the canonical path of a folder that is left out.
-  init(passingOver results: FilePath) { self.results = results }
+  /// - `results`: a folder that is left out; `nil` for none.
+  init(passingOver results: FileSystem.Identity?) { self.results = results }
+
+  /// Whether a path leads to the folder that is left out.
+  func isResults(_ path: FilePath) -> Bool { results != nil && FileSystem.Identity(of: path) == results }
 
   /// Calls `body` with every file below a folder, in a fixed order: its path, its folder below the first, and its kind.
   ///
@@ -29,7 +32,7 @@ struct FolderWalk {
     _ body: (FilePath, FilePath, FileSystem.Kind) -> Void
   ) throws {
     let place = FileSystem.canonical(directory)
-    if place == results { return }
+    if isResults(directory) { return }
     if parents.contains(place) { skippedLinkCount += 1 }
     guard visited.insert(place).inserted else { return }
     let names: [String]
@@ -42,7 +45,7 @@ struct FolderWalk {
       let path = directory.appending(text: name)
       switch FileSystem.kind(of: path) {
       case .directory: try files(of: path, below: folder.appending(text: name), in: parents + [place], body)
-      case .missing where FileSystem.isLink(path): skippedLinkCount += 1
+      case .missing where FileSystem.isDeadLink(path): skippedLinkCount += 1
       case let kind: body(path, folder, kind)
       }
     }

@@ -107,6 +107,7 @@ struct RemoteRun: Sendable {
   private func work(_ images: [BatchImage], note: (BatchImage, [ResultLine]) throws -> Void) async throws {
     var waiting: [BatchImage] = []
     for image in images {
+      if stop.isStopped { return }
       if let problem = image.problem {
         try note(image, [ResultLine(image, problem)])
       } else if output.skipsExisting, let lines = output.existing(image) {

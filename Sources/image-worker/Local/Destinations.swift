@@ -4,14 +4,17 @@ internal import SystemPackage
 
 /// Where the results of a command go: none in place of an image that was given, no two in one place.
 final class Destinations: Sendable {
-  /// As they were given, by the one path of each.
-  private let images: [FilePath: FilePath]
+  /// As they were given.
+  private let images: [FileSystem.Identity: FilePath]
   /// The owner of each output file: the result of an image, or an option.
   private let owners = Mutex<[FilePath: String]>([:])
 
   /// - `images`: all that the command was given.
   init(images: some Sequence<FilePath>) {
-    self.images = Dictionary(images.map { (FileSystem.canonical($0), $0) }) { first, _ in first }
+    self.images = Dictionary(images.compactMap { path in FileSystem.Identity(of: path).map { ($0, path) } }) {
+      first, _ in
+      first
+    }
   }
 
   /// Sets a path in the output directory aside for an image's result, before anything is written there.
@@ -23,16 +26,15 @@ final class Destinations: Sendable {
       return other
     }
     if let other { throw DestinationError(description: "\(destination) is already \(other)") }
-    let place = FileSystem.canonical(destination)
-    guard let replaced = images[place] else { return }
-    let name = place == FileSystem.canonical(image) ? "it" : "\(replaced)"
+    guard let place = FileSystem.Identity(of: destination), let replaced = images[place] else { return }
+    let name = place == FileSystem.Identity(of: image) ? "it" : "\(replaced)"
     throw DestinationError(description: "its result would replace \(name)")
   }
 
   /// Sets the file of an option aside, before it is written.
   /// - Throws: `ValidationError` when it is an image that was given.
   func claim(_ file: FilePath, ofOption option: String) throws(ValidationError) {
-    if images[FileSystem.canonical(file)] != nil {
+    if let place = FileSystem.Identity(of: file), images[place] != nil {
       throw ValidationError("\(option) is \(file.text), which is one of the images; name another file.")
     }
     owners.withLock { $0[file] = "the file of \(option)" }

@@ -80,6 +80,27 @@ enum FileSystem {
     }
   }
 
+  /// What a path leads to, the same for all of its paths: also where a folder is mounted twice, or names differ in case.
+  struct Identity: Hashable, Sendable {
+    private let device: UInt64
+    private let number: UInt64
+
+    /// Fails if nothing is there.
+    init?(of path: FilePath) {
+      var status = stat()
+      guard path.withPlatformString({ stat($0, &status) }) == 0 else { return nil }
+      (device, number) = (UInt64(truncatingIfNeeded: status.st_dev), UInt64(truncatingIfNeeded: status.st_ino))
+    }
+  }
+
+  /// Whether a path is a link that leads nowhere, not one whose target cannot be seen.
+  static func isDeadLink(_ path: FilePath) -> Bool {
+    guard isLink(path) else { return false }
+    var status = stat()
+    guard path.withPlatformString({ stat($0, &status) }) != 0 else { return false }
+    return [ENOENT, ENOTDIR, ELOOP].contains(errno)
+  }
+
   /// A state of a file, which differs from later ones.
   struct Version: Sendable, Equatable {
     var byteCount: UInt64

@@ -38,6 +38,9 @@ struct InputOptions: ParsableArguments {
   func read(_ requests: inout BatchRequests) throws -> [BatchInput] {
     let listed = try list.map { try BatchInputs.entries(of: $0, endsWithNull: null) } ?? []
     if let problem = listed.lazy.compactMap(URLArgument.problem).first { throw ValidationError("--list: \(problem).") }
+    if listed.contains(where: { $0.utf8.contains(0) }) {
+      throw ValidationError("--list has entries that end with NUL; add --null.")
+    }
     let named = try (inputs + listed).map(FilePath.init(text:)).map { BatchInput(path: $0, output: try mirrored($0)) }
     guard let manifest else { return named }
     return try named
@@ -57,6 +60,8 @@ struct InputOptions: ParsableArguments {
     // A link is the image, wherever it leads.
     var place = FileSystem.canonicalPlace(path)
     guard place.removePrefix(FileSystem.canonical(FilePath(text: root))) else {
+      // What is not there fails by itself.
+      if FileSystem.kind(of: path) == .missing { return nil }
       throw ValidationError("\(path) is not below --root \(root).")
     }
     place.extension = nil

@@ -32,11 +32,16 @@ struct RemoteOptions: ParsableArguments {
     completion: .file())
   var tokenFile: String?
   @Option(
-    help: ArgumentHelp("End the batch if no worker can be reached for this time.", valueName: "seconds"))
-  var giveUpSeconds = 120
+    name: .customLong("give-up-seconds"),
+    help: ArgumentHelp("End the batch if no worker can be reached for this time. Default: 120.", valueName: "seconds"))
+  private var giveUpTime: Int?
   @Option(
-    help: ArgumentHelp("Fail an image if a worker sends a larger result.", valueName: "mebibytes"))
-  var maxResultMib = Client.defaultMaxResultBytes >> 20
+    help: ArgumentHelp(
+      "Fail an image if a worker sends a larger result. Default: \(Client.defaultMaxResultBytes >> 20).",
+      valueName: "mebibytes"))
+  private var maxResultMib: Int?
+
+  var giveUpSeconds: Int { giveUpTime ?? 120 }
 
   /// The addresses; empty if the images are processed in this process.
   var workers: [String] { addresses.map { $0.split(separator: ",").map(String.init) } ?? [] }
@@ -48,7 +53,7 @@ struct RemoteOptions: ParsableArguments {
     if !(1...86400).contains(giveUpSeconds) {
       throw ValidationError("--give-up-seconds is \(giveUpSeconds); it must be between 1 and 86400.")
     }
-    if !(1...65536).contains(maxResultMib) {
+    if let maxResultMib, !(1...65536).contains(maxResultMib) {
       throw ValidationError("--max-result-mib is \(maxResultMib); it must be between 1 and 65536.")
     }
     if (tlsCertificate == nil) != (tlsKey == nil) {
@@ -56,6 +61,9 @@ struct RemoteOptions: ParsableArguments {
     }
     if workers.isEmpty, isEncrypted || tokenFile != nil {
       throw ValidationError("--tls, --tls-… and --token-file need --to.")
+    }
+    if workers.isEmpty, giveUpTime != nil || maxResultMib != nil {
+      throw ValidationError("--give-up-seconds and --max-result-mib need --to.")
     }
   }
 
@@ -114,7 +122,8 @@ struct RemoteOptions: ParsableArguments {
       }
       do {
         return try Client(
-          workers, tls: isEncrypted ? material : nil, token: token, retry: retry, maxResultBytes: maxResultMib << 20)
+          workers, tls: isEncrypted ? material : nil, token: token, retry: retry,
+          maxResultBytes: maxResultMib.map { $0 << 20 } ?? Client.defaultMaxResultBytes)
       } catch let error as ClientError {
         let encrypts = workers.contains { $0.hasPrefix("https://") } && !isEncrypted
         throw ValidationError("--to: \(error)\(encrypts ? ", and set --tls" : "").")

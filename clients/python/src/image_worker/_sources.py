@@ -8,6 +8,7 @@ import io
 import os
 import re
 import struct
+import threading
 import zlib
 from collections.abc import AsyncIterable, AsyncIterator, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Protocol, Union
@@ -83,6 +84,8 @@ class Upload:
         self._start = 0
         self._is_begun = False
         self._ahead: asyncio.Task[Reader] | None = None
+        #: Held while a thread uses the source, which may still read it for an attempt that was given up.
+        self._lock = threading.Lock()
         if _is_buffer(source):
             self._source = _view(source)
             self._is_replayable = True
@@ -140,11 +143,16 @@ class Upload:
             return _File(await in_thread(open, source, "rb"), closes=True)
         if hasattr(source, "read"):
             if self._is_replayable:
-                await in_thread(source.seek, self._start)
-            return _File(source, closes=False)
+                await in_thread(self._rewind)
+            return _File(source, closes=False, lock=self._lock)
         if hasattr(source, "open"):
             return _File(_own(await in_thread(source.open)), closes=True)
         return _Parts(aiter(source) if isinstance(source, AsyncIterable) else _in_threads(source))
+
+    def _rewind(self) -> None:
+        source: Any = self._source
+        with self._lock:
+            source.seek(self._start)
 
     async def _open_ahead(self) -> Reader:
         reader = await self._open(self._source)
@@ -234,9 +242,10 @@ class Reader:
 
 
 class _File(Reader):
-    def __init__(self, file: Any, closes: bool) -> None:
+    def __init__(self, file: Any, closes: bool, lock: threading.Lock | None = None) -> None:
         self._file = file
         self._closes = closes
+        self._lock = lock or threading.Lock()
         # Whether a thread still reads, which then closes the file: others would wait for it.
         self._is_abandoned = False
 
@@ -249,7 +258,9 @@ class _File(Reader):
 
     def _read_here(self, limit: int) -> bytes:
         try:
-            data = self._file.read(limit)
+            with self._lock:
+                # Another attempt may have begun anew.
+                data = b"" if self._is_abandoned else self._file.read(limit)
             _check_bytes(data, "the read of an image returns")
             return bytes(data)
         finally:

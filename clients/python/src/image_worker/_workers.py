@@ -11,6 +11,7 @@ from typing import Any
 
 import grpc
 
+from ._addresses import is_local
 from ._fork import check_fork, note_use
 from ._generated import image_worker_pb2 as wire
 from ._options import TLS, RetryPolicy
@@ -37,6 +38,8 @@ class Worker:
 
     def __init__(self, address: str, credentials: grpc.ChannelCredentials | None, options: Sequence[tuple[str, Any]]) -> None:
         self.address = address
+        if is_local(address):  # no proxy, which a token without TLS must not reach
+            options = [*options, ("grpc.enable_http_proxy", 0)]
         self.channel = (
             grpc.aio.secure_channel(address, credentials, options=options) if credentials
             else grpc.aio.insecure_channel(address, options=options))
