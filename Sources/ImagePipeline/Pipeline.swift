@@ -47,7 +47,7 @@ package struct Pipeline: ~Copyable {
   }
 
   /// The maximum size in bytes of a result about which nothing can be done, as most of it may be headers.
-  private static let maxTrivialByteCount: UInt64 = 1024
+  static let maxTrivialByteCount: UInt64 = 1024
 
   /// The next step of the pipeline.
   ///

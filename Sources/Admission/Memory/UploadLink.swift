@@ -94,7 +94,7 @@ struct UploadLink {
     guard let rate, let own = connections[connection], own.averageByteCount > Self.freeByteCount else { return nil }
     let byteCount = own.expected + own.averageByteCount
     let others = connections.reduce(0) { $1.key == connection ? $0 : $0 + min($1.value.expected, byteCount) }
-    return .seconds(Double(byteCount + others) / rate)
+    return min(.seconds(Double(byteCount + others) / rate), Self.maxTime)
   }
 
   // MARK: Messages
@@ -116,6 +116,9 @@ struct UploadLink {
     return true
   }
 
+  /// The longest time that is estimated, however slow the link is.
+  private static let maxTime = Duration.seconds(3600)
+
   private static func mayTry(_ last: inout Instant?, _ now: Instant) -> Bool {
     if let last, last.duration(to: now) < trialInterval { return false }
     last = now
@@ -124,6 +127,7 @@ struct UploadLink {
 
   /// Counts a message whose size is known, until it has arrived or is abandoned.
   mutating func begin(_ byteCount: Int, of connection: UInt64, isOpen: Bool, _ now: Instant) {
+    if connections.count > 2 * Self.maxConnectionCount { connections = connections.filter { !$1.isIdle } }
     update(connection, now) { connection in
       connection.messageCount += 1
       if isOpen { connection.open += byteCount } else { connection.waiting += byteCount }

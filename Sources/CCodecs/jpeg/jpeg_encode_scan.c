@@ -196,7 +196,10 @@ static void allow_all_symbols(jpeg_scan_writer *writer) {
     }
     const uint32_t sizes = i < JPEG_CODE_AC ? 12 : 11;
     for (uint32_t symbol = 0; used != 0 && symbol < (i < JPEG_CODE_AC ? 16U : 256U); symbol++) {
-      writer->frequencies[i * 256 + symbol] += symbol % 16 < sizes;
+      // Bands end in progressive scans alone; others may have tables of at most 162 codes.
+      const bool ends_band = i >= JPEG_CODE_AC && symbol % 16 == 0 && symbol != 0 && symbol != 0xF0;
+      const bool is_possible = symbol % 16 < sizes && (!ends_band || writer->encoder->options.jpeg.is_progressive);
+      writer->frequencies[i * 256 + symbol] += is_possible;
     }
   }
 }

@@ -63,10 +63,11 @@ ccodecs_status ccodecs_webp_add_metadata(webp_encoder *e) {
   const bool is_extended = ccodecs_riff_is_type(extension, "VP8X");
   const size_t first = RIFF_HEADER_BYTES + (is_extended ? extension_bytes : 0); // of the image
   const size_t start = RIFF_HEADER_BYTES + extension_bytes + e->before.count;
+  // libwebp writes an opaque image without VP8X, whatever its pixels could be; VP8L states whether it has alpha.
+  const bool has_alpha = ccodecs_riff_is_type(extension, "VP8L") && (extension[CHUNK_HEADER_BYTES + 4] & 0x10) != 0;
   memmove(file + start, file + first, output->count - first);
   output->count += start - first;
   if (!is_extended) {
-    const bool has_alpha = options->pixels == CCODECS_PIXELS_RGBA8;
     ccodecs_webp_put_extension(extension, has_alpha ? FLAG_ALPHA : 0, options->width, options->height);
   }
   extension[CHUNK_HEADER_BYTES] |= e->flags;

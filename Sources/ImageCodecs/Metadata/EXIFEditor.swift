@@ -49,6 +49,9 @@ struct EXIFEditor {
     0xC634, 0xEA1C,
   ]
 
+  /// Thumbnails of Windows, and what describes them.
+  private static let thumbnails = 0x5012...0x503B
+
   /// The owner and the serial numbers of body and lens, and the identifiers of the image.
   private static let serialNumbers: Set<Int> = [
     0xA420, 0xA430, 0xA431, 0xA435, 0xC62F, 0xC65D, 0xC68B, 0xFDE8, 0xFDE9,
@@ -65,7 +68,9 @@ struct EXIFEditor {
       image = kept(first).filter { !isReplaced($0.tag) }
       let photograph = Self.entries(reader, at: Self.pointer(Tag.exifDirectory, in: first, reader))
       exif = corrected(kept(photograph).filter { !isReplaced($0.tag) }, isBig: reader.isBig)
-      if edit.keepsLocation { position = Self.entries(reader, at: Self.pointer(Tag.gpsDirectory, in: first, reader)) }
+      if edit.keepsLocation {
+        position = kept(Self.entries(reader, at: Self.pointer(Tag.gpsDirectory, in: first, reader)))
+      }
     }
     set(Tag.imageDescription, edit.texts.description, in: &image)
     set(Tag.copyright, edit.texts.copyright, in: &image)
@@ -85,7 +90,8 @@ struct EXIFEditor {
 
   private func kept(_ entries: [Entry]) -> [Entry] {
     entries.filter { entry in
-      !Self.structural.contains(entry.tag) && (edit.keepsSerialNumbers || !Self.serialNumbers.contains(entry.tag))
+      !Self.structural.contains(entry.tag) && !Self.thumbnails.contains(entry.tag)
+        && (edit.keepsSerialNumbers || !Self.serialNumbers.contains(entry.tag))
         && edit.allowsValue(byteCount: entry.value.count)
     }
   }

@@ -62,7 +62,8 @@ struct XMPEditor {
   /// Whether a property, by its local name in lowercase, is a position: that of EXIF, or one of those of drones, maps and
   /// observations, some of which are misspelled.
   private static func isPosition(_ name: String) -> Bool {
-    name.hasPrefix("gps") || ["latitude", "longitude", "longtitude"].contains(where: name.hasSuffix)
+    name.hasPrefix("gps") || name.hasPrefix("lrftarget")
+      || ["latitude", "longitude", "longtitude"].contains(where: name.hasSuffix)
       || name == "absolutealtitude"
   }
 

@@ -115,6 +115,7 @@ struct NeverLarger: Sendable, Hashable {
           options.reportedQuality, requested: requested.reportedQuality, imageByteCount: inputByteCount)
       ]
     }
+    guard byteCount > Pipeline.maxTrivialByteCount else { return [] }
     let reason =
       switch obstacle {
       case .lossless: "\(options.format.rawValue) is lossless here"

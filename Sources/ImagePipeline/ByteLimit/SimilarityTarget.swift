@@ -58,6 +58,8 @@ extension EncoderOptions {
   func aimed(_ configuration: ProcessingConfiguration) throws(PipelineError) -> EncoderOptions {
     guard configuration.targetSimilarity != nil else { return self }
     guard isLossy else {
+      // Of the accepted formats, a lossless one is left.
+      if configuration.preferredFormat == .auto { return self }
       throw PipelineError(
         .invalidField,
         "target_similarity needs a lossy format, but the result is lossless \(format.rawValue); request JPEG, AVIF, "

@@ -80,7 +80,7 @@ struct SampleSearch {
     let bytes: CompressedBytes?
     /// The score of the requested quality.
     let maxScore: Double
-    /// The formats that were compared, the smallest first.
+    /// The formats that were compared: the chosen one, and then the smallest first.
     let compared: [FormatTrial]
   }
 
@@ -107,6 +107,9 @@ struct SampleSearch {
     var compared = trials.filter { trial in choice.candidates.contains { $0.format == trial.options.format } }
       .map { (trial: $0, size: size(of: $0, at: score)) }
     compared.sort { $0.size < $1.size }
+    // The quality of a lossless result cannot be lowered where it is too large.
+    let chosen = compared.firstIndex { $0.trial.score != nil || $0.size <= Double(limit.byteCount) } ?? 0
+    compared.insert(compared.remove(at: chosen), at: 0)
     let best = compared[0].trial
     if let reached = best.score, reached != score {
       let target = SimilarityTarget(score: score, maxQuality: 100)

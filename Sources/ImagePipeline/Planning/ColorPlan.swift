@@ -29,15 +29,15 @@ struct ColorPlan: Sendable, Hashable {
   /// - `changesPixels`: whether gray may become color.
   /// - `isDeep`: whether the result has more than 8 bits per sample.
   init(
-    _ header: ImageHeader, configuration: ProcessingConfiguration, format: ImageFormat, changesPixels: Bool,
+    _ header: ImageHeader, configuration: ProcessingConfiguration, formats: [ImageFormat], changesPixels: Bool,
     isDeep: Bool
   ) {
     let srgb: ColorTarget? = header.profileByteCount == 0 ? nil : .srgb
-    let canContainProfile = format.traits.output?.containsProfiles ?? false
+    let canContainProfile = formats.allSatisfy { $0.traits.output?.containsProfiles ?? false }
     self.isDeep = isDeep
     switch configuration.colorSpace ?? .srgb {
     case .keep
-    where canContainProfile && Self.canKeep(header, format: format, changesPixels: changesPixels, isDeep: isDeep):
+    where canContainProfile && Self.canKeep(header, formats: formats, changesPixels: changesPixels, isDeep: isDeep):
       (target, gamut) = (nil, header.gamut)
     case .displayP3 where canContainProfile:
       // The neutral colors of sRGB and Display P3 have the same values.
@@ -65,7 +65,7 @@ struct ColorPlan: Sendable, Hashable {
 
   /// Whether rows of the result can have the colors of the image.
   private static func canKeep(
-    _ header: ImageHeader, format: ImageFormat, changesPixels: Bool, isDeep: Bool
+    _ header: ImageHeader, formats: [ImageFormat], changesPixels: Bool, isDeep: Bool
   ) -> Bool {
     switch header.gamut {
     case .srgb, .taggedSRGB, .displayP3: true
@@ -75,7 +75,7 @@ struct ColorPlan: Sendable, Hashable {
     // A profile is for gray, RGB or CMYK, and results are not CMYK.
     case .other:
       switch header.colorSpace {
-      case .gray: !header.hasAlpha && !changesPixels && format.takes(.gray8)
+      case .gray: !header.hasAlpha && !changesPixels && formats.allSatisfy { $0.takes(.gray8) }
       case .ycbcr, .rgb: true
       case .cmyk, .ycck: false
       }

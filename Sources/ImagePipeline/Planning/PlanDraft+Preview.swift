@@ -11,6 +11,7 @@ extension PlanDraft {
     preview.compressionQuality = 0.7
     preview.preferredFormat = header.hasAlpha && format.takes(.rgba8) ? .png : .jpeg
     preview.metadata = .strip
+    if !(format.traits.output?.containsProfiles ?? false) { preview.colorSpace = .srgb }
     (preview.metadataTitle, preview.metadataCopyright, preview.metadataDescription) = (nil, nil, nil)
     preview.alwaysEncode = true
     let filters = configuration.sharpening(reduction: framing.reduction) + (configuration.filters ?? [])

@@ -175,7 +175,8 @@ extension PlanDraft {
     _ header: ImageHeader, _ colorObstacle: ColorObstacle?, _ depthObstacle: DepthObstacle?
   ) -> [Warning] {
     var known: [Warning] = []
-    if (configuration.scaleFactor ?? 1) > 1, configuration.maxWidth == nil, configuration.maxHeight == nil {
+    let bounds = [configuration.maxWidth, configuration.maxHeight, configuration.minWidth, configuration.minHeight]
+    if (configuration.scaleFactor ?? 1) > 1, bounds.allSatisfy({ $0 == nil }) {
       known.append(.ignoredScaleFactor)
     }
     if configuration.readsMetadata, header.hasCredentials { known.append(.removedCredentials) }
@@ -221,6 +222,8 @@ extension ProcessingConfiguration {
     // Without mixing, there is nothing to compute in light.
     let mixes = framing.isResampled && resamplingKernel != .nearest
     if mixes, resizeInLinearLight ?? false { return .linearLight }
+    // Chroma of another size than luma would give new colors.
+    if framing.isResampled, !mixes { return .pillow }
     return exactResize ?? false ? .pillow : .stored
   }
 }

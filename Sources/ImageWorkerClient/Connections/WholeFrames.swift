@@ -15,6 +15,8 @@ final class WholeFrames: ChannelInboundHandler {
     static let last: UInt8 = 9
   }
 
+  private static let padded: UInt8 = 0x8
+
   private static let headerByteCount = 9
   /// The maximum length of a frame that a client accepts; the parser refuses a longer one by its header.
   private static let maxLength = 1 << 14
@@ -42,7 +44,10 @@ final class WholeFrames: ChannelInboundHandler {
         let total = Self.headerByteCount + frame.length
         isDropping = frame.kind > Kind.last
         let isWhole = byteCount + total <= waiting.readableBytes
-        guard isDropping || frame.kind == Kind.data || frame.length > Self.maxLength || isWhole else { break }
+        // The head of data is passed on with the first byte, and padding as a whole.
+        let isBegun =
+          frame.kind == Kind.data && !frame.isPadded && byteCount + Self.headerByteCount < waiting.readableBytes
+        guard isDropping || isBegun || frame.length > Self.maxLength || isWhole else { break }
         left = total
       }
       let step = min(left, waiting.readableBytes - byteCount)
@@ -59,10 +64,11 @@ final class WholeFrames: ChannelInboundHandler {
   }
 
   /// Reads a frame's header; `nil` if it has not arrived.
-  private func frame(at index: Int) -> (length: Int, kind: UInt8)? {
+  private func frame(at index: Int) -> (length: Int, kind: UInt8, isPadded: Bool)? {
     guard index + Self.headerByteCount <= waiting.writerIndex,
-      let word = waiting.getInteger(at: index, as: UInt32.self)
+      let word = waiting.getInteger(at: index, as: UInt32.self),
+      let flags = waiting.getInteger(at: index + 4, as: UInt8.self)
     else { return nil }
-    return (Int(word >> 8), UInt8(truncatingIfNeeded: word))
+    return (Int(word >> 8), UInt8(truncatingIfNeeded: word), flags & Self.padded != 0)
   }
 }

@@ -64,7 +64,8 @@ package struct CallLog: Sendable {
 
   /// Source: OpenTelemetry semantic conventions for RPC metrics and gRPC, in the version that the spans follow.
   private func measure(_ call: Call, _ code: RPCError.Code?, _ duration: Duration) {
-    let isKnown = call.isDispatched || methods.contains(call.method)
+    // A name as long as the client likes is not hashed.
+    let isKnown = call.isDispatched || call.method.utf8.count <= 256 && methods.contains(call.method)
     var dimensions = [
       ("rpc.system.name", "grpc"), ("rpc.method", isKnown ? call.method : "_OTHER"),
       ("rpc.response.status_code", code.name),
@@ -78,7 +79,8 @@ package struct CallLog: Sendable {
     let isQuiet = quiet.contains { call.method.hasPrefix("\($0)/") }
     let level: Logger.Level = isQuiet ? .debug : code?.isDefect == true ? .error : .info
     var metadata: Logger.Metadata = [
-      "method": "\(call.method.prefix(128))", "code": "\(code.name)", "peer": "\(call.peer)",
+      "method": "\(String(decoding: call.method.utf8.prefix(128), as: UTF8.self))", "code": "\(code.name)",
+      "peer": "\(call.peer)",
       "duration_ms": .stringConvertible(duration.milliseconds),
     ]
     if let identity = call.identity { metadata["identity"] = "\(identity)" }
@@ -88,8 +90,8 @@ package struct CallLog: Sendable {
 }
 
 extension Duration {
-  /// Whole nanoseconds; `Int64` overflows after 292 years.
-  var wholeNanoseconds: Int64 { components.seconds * 1_000_000_000 + components.attoseconds / 1_000_000_000 }
+  /// Whole nanoseconds, at most 292 years.
+  var wholeNanoseconds: Int64 { Int64(clamping: attoseconds / 1_000_000_000) }
 
   /// Milliseconds, with microsecond resolution.
   var milliseconds: Double { Double(wholeNanoseconds / 1000) / 1000 }

@@ -41,9 +41,12 @@ extension ConnectionGuard {
       // The frame may belong to a call whose beginning is not forwarded yet.
       if requests[header.stream] == nil { forward(&reader, context) }
       return requests[header.stream] == nil ? .handle : .forward
-    case .goAway, .pushPromise, nil:
+    case .goAway, .pushPromise:
       count(.controls)
       return .forward
+    case nil:
+      count(.controls)
+      return .drop
     case .continuation: return .forward
     }
   }
@@ -74,9 +77,10 @@ extension ConnectionGuard {
       if isEnd { request.messages.noteEndArrived() }
       return .forward
     }
-    if header.length < Self.minDataByteCount { count(.controls) }
+    let isAnswered = ended.contains(header.stream)
+    if isAnswered || header.length < Self.minDataByteCount { guard count(.controls) else { return .drop } }
     dropped += header.length
-    if ended.contains(header.stream) {
+    if isAnswered {
       write { $0.writeReset(.streamClosed, stream: header.stream) }
     } else if isEnd {
       noteEnded(header.stream)
@@ -108,7 +112,10 @@ extension ConnectionGuard {
       guard dependency == header.stream, !isOver else { return }
       // The HTTP/2 handler refuses it.
       forward(header, bytes, payload, context)
-    case .settings: if count(.settings) { forwardSettings(header, bytes, payload, context) }
+    case .settings:
+      // The HTTP/2 handler looks at all streams for each.
+      guard header.length <= 64 * FrameHeader.settingByteCount else { return cut("too_many_settings") }
+      if count(.settings) { forwardSettings(header, bytes, payload, context) }
     case .windowUpdate:
       // The call has ended, which the client may not know; an increment of 0 is an error anyway.
       let increment = bytes.getInteger(at: payload, as: UInt32.self).map { $0 & FrameHeader.lastStream }

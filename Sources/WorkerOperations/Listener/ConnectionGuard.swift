@@ -31,6 +31,8 @@ final class ConnectionGuard: ChannelInboundHandler {
     /// The number of bytes that have not arrived.
     var rest: Int
     var isDropped: Bool
+    /// Whether padding may be at its end.
+    var isPadded = false
   }
 
   let limits: ConnectionLimits
@@ -113,17 +115,38 @@ final class ConnectionGuard: ChannelInboundHandler {
     var reader = ReceivedRuns(bytes: bytes)
     while !isOver, reader.index < bytes.writerIndex {
       if payload.rest > 0 {
-        let count = min(payload.rest, bytes.writerIndex - reader.index)
+        let count = passableCount(bytes.writerIndex - reader.index)
+        if count == 0 { break }
         payload.rest -= count
         reader.advance(count, isDropping: payload.isDropped)
       } else {
-        guard let header = FrameHeader(bytes, at: reader.index), take(header, &reader, context) else { break }
+        guard let header = FrameHeader(bytes, at: reader.index), isPassable(header, reader),
+          take(header, &reader, context)
+        else { break }
       }
     }
     forward(&reader, context)
     // A channel that closed while it was read reports no end of the read, for which the HTTP/2 handler keeps streams.
     if phase == .closed { context.fireChannelReadComplete() }
     if !isOver { buffered = bytes.getSlice(at: reader.index, length: bytes.writerIndex - reader.index) ?? ByteBuffer() }
+  }
+
+  /// Whether enough of a frame has arrived.
+  ///
+  /// The parser of the HTTP/2 handler keeps what it has read for as long as every read ends within a frame, except behind
+  /// bytes of data. So other frames are passed on whole, and the head of data with the first byte.
+  private func isPassable(_ header: FrameHeader, _ reader: ReceivedRuns) -> Bool {
+    let arrived = reader.bytes.writerIndex - reader.index - FrameHeader.byteCount
+    // Those are refused by their heads, or dropped.
+    if header.length > limits.maxFrameByteCount || header.kind == nil { return true }
+    if header.kind == .headers && header.length > limits.maxReadMetadataByteCount { return true }
+    return arrived >= (header.kind == .data ? min(header.length, header.isPadded ? 2 : 1) : header.length)
+  }
+
+  /// The number of bytes of the payload that can be passed on, of `count` that have arrived; padding is passed on whole.
+  private func passableCount(_ count: Int) -> Int {
+    guard payload.isPadded, count < payload.rest else { return min(count, payload.rest) }
+    return min(count, max(0, payload.rest - FrameHeader.maxPaddingByteCount))
   }
 
   /// Whether nothing more is read from the connection.
@@ -135,7 +158,8 @@ final class ConnectionGuard: ChannelInboundHandler {
   private func take(_ header: FrameHeader, _ reader: inout ReceivedRuns, _ context: ChannelHandlerContext) -> Bool {
     switch judge(header, &reader, context) {
     case .forward:
-      payload = Payload(rest: header.length, isDropped: false)
+      payload = Payload(
+        rest: header.length, isDropped: false, isPadded: header.kind == .data && header.isPadded)
       reader.advance(FrameHeader.byteCount, isDropping: false)
     case .drop:
       forward(&reader, context)

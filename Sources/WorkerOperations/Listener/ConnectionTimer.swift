@@ -49,7 +49,7 @@ final class ConnectionTimer: ChannelInboundHandler {
 
   /// Counts the connection and watches it until it is closed; refuses it and returns `false` if there are too many.
   private func open(_ context: ChannelHandlerContext) -> Bool {
-    let host = context.remoteAddress?.ipAddress ?? ""
+    let host = Self.peer(context.remoteAddress)
     guard let place = limits.connections.open(host) else {
       connection.refuse("too_many_connections")
       return false
@@ -68,6 +68,18 @@ final class ConnectionTimer: ChannelInboundHandler {
       timer.check(isWritable: context.channel.isWritable)
     }
     return true
+  }
+
+  /// The peer of an address, for the limit on its connections: of IPv6, the network of 64 bits that a host has.
+  static func peer(_ address: SocketAddress?) -> String {
+    let text = address?.ipAddress ?? ""
+    guard case .v6? = address else { return text }
+    // An address of IPv4 in IPv6.
+    if text.contains("."), let start = text.lastIndex(of: ":") { return String(text[text.index(after: start)...]) }
+    let halves = text.split(separator: "::", omittingEmptySubsequences: false).map { $0.split(separator: ":") }
+    let end = halves.count > 1 ? halves[1] : []
+    let zeros = [Substring](repeating: "0", count: max(0, 8 - halves[0].count - end.count))
+    return (halves[0] + zeros + end).prefix(4).joined(separator: ":")
   }
 
   /// Ends what `open` began.
@@ -89,6 +101,9 @@ final class ConnectionTimer: ChannelInboundHandler {
     case .ping: connection.write { $0.writePing(.random(in: .min ... .max), isAnswer: false) }
     case .drain(let message): connection.beginDrain(message: message)
     case .cut(let reason): return connection.cut(reason)
+    }
+    if let headers = connection.headers, let limit = limits.time.handshake, Duration(now - headers.began) >= limit {
+      return connection.cut("headers_timeout")
     }
     connection.announce(connection.firstWindow.check(now))
     let elapsed = Duration(now - checked)

@@ -25,6 +25,9 @@ struct FrameHeader: Equatable {
   static let acknowledged: UInt8 = 0x1
   static let endStream: UInt8 = 0x1
   static let endHeaders: UInt8 = 0x4
+  static let padded: UInt8 = 0x8
+  /// The maximum of padding in bytes, and more than what precedes it.
+  static let maxPaddingByteCount = 256
 
   var length: Int
   var type: UInt8
@@ -33,6 +36,9 @@ struct FrameHeader: Equatable {
 
   /// The frame type; `nil` for an extension frame.
   var kind: Kind? { Kind(rawValue: type) }
+
+  /// Whether a frame of data ends with padding.
+  var isPadded: Bool { flags & Self.padded != 0 }
 
   init(length: Int, kind: Kind, flags: UInt8 = 0, stream: UInt32 = 0) {
     self.length = length

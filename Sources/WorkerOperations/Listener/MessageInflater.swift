@@ -193,6 +193,14 @@ struct MessageInflater: ~Copyable {
   private mutating func end() -> Step {
     message.setInteger(UInt32(messageByteCount), at: message.readerIndex + 1)
     state = .prefix
+    // A small message takes no more memory than it has bytes.
+    if message.readableBytes < message.capacity / 2, let charge,
+      var exact = ByteBuffer.charged(
+        capacity: message.readableBytes, charge: Claim { withExtendedLifetime(charge) {} })
+    {
+      exact.writeImmutableBuffer(message)
+      message = exact
+    }
     charge = nil
     // A message without bytes takes time, too.
     turnLeft -= 256

@@ -117,16 +117,28 @@ final class RequestGuard: ChannelDuplexHandler, NIOScheduledCallbackHandler {
       phase = .running(payload.endStream ? .ended : .begun)
       if payload.endStream { report?.note(trailers: payload.headers) }
       if response == .none { payload.headers.add(name: "grpc-accept-encoding", value: RequestHeaders.encodings) }
-      context.write(wrapOutboundOut(.headers(payload)), promise: promise)
       // The stream of a client that does not end its own would stay open.
-      if payload.endStream, messages.clientEnd == .none {
-        context.write(wrapOutboundOut(.rstStream(.noError)), promise: nil)
-      }
+      let needsReset = payload.endStream && messages.clientEnd == .none
+      write(.headers(payload), thenReset: needsReset, context, promise)
     case .data(let payload):
       progress.noteWritten(payload.data.readableBytes)
       context.write(data, promise: promise)
     default: context.write(data, promise: promise)
     }
+  }
+
+  /// Writes headers, and resets the stream once they are sent: the HTTP/2 handler sends a reset before what waits.
+  private func write(
+    _ headers: HTTP2Frame.FramePayload, thenReset needsReset: Bool, _ context: ChannelHandlerContext,
+    _ promise: EventLoopPromise<Void>?
+  ) {
+    guard needsReset else { return context.write(wrapOutboundOut(headers), promise: promise) }
+    let sent = promise ?? context.eventLoop.makePromise(of: Void.self)
+    sent.futureResult.assumeIsolated().whenSuccess { [weak self] in
+      guard let self, let context = self.context else { return }
+      context.writeAndFlush(wrapOutboundOut(.rstStream(.noError)), promise: nil)
+    }
+    context.write(wrapOutboundOut(headers), promise: sent)
   }
 
   func triggerUserOutboundEvent(context: ChannelHandlerContext, event: Any, promise: EventLoopPromise<Void>?) {
@@ -141,9 +153,14 @@ final class RequestGuard: ChannelDuplexHandler, NIOScheduledCallbackHandler {
     phase = .running(.none)
     if payload.endStream { messages.clientEnd = .read }
     path = payload.headers.first(name: ":path") ?? ""
+    // The transport takes a part of a path with commas for the method.
+    let isPlain =
+      path.utf8.count <= 256 && path.utf8.allSatisfy { (0x21...0x7E).contains($0) && $0 != UInt8(ascii: ",") }
+    if !isPlain { path = "" }
     report = CallReport(connection.limits.callLog, path: path)
     var payload = payload
     do throws(RequestRefusal) {
+      guard isPlain else { throw RequestRefusal(code: .unimplemented, message: "the path names no method") }
       guard connection.allowances.earlyResets.remains(now: .now()) else {
         throw .overloaded("too many calls of the connection were cancelled as soon as they began")
       }
@@ -204,6 +221,13 @@ extension RequestGuard {
 
   /// Ends the call if its client sends its messages or reads its results too slowly, or if the worker ends.
   func check(elapsed: Duration) {
+    if case .ended = phase {
+      // The status may wait behind results that the client does not read.
+      if progress.check(elapsed: elapsed, limits: connection.limits.time) {
+        context?.writeAndFlush(wrapOutboundOut(.rstStream(.enhanceYourCalm)), promise: nil)
+      }
+      return
+    }
     guard case .running = phase else { return }
     if connection.limits.isEnding() {
       // Handlers were cancelled before the last check and have answered; a call whose message never arrived has none.
@@ -278,9 +302,9 @@ extension RequestGuard {
     if let details = refusal.wireDetails { headers.add(name: "grpc-status-details-bin", value: details) }
     phase = .ended
     messages.end()
-    context.write(wrapOutboundOut(.headers(.init(headers: headers, endStream: true))), promise: nil)
-    // Stop the client from sending the rest of the upload.
-    if messages.clientEnd != .read { context.write(wrapOutboundOut(.rstStream(.noError)), promise: nil) }
+    // The reset stops the client from sending the rest of the upload.
+    write(
+      .headers(.init(headers: headers, endStream: true)), thenReset: messages.clientEnd != .read, context, nil)
     context.flush()
     context.fireChannelRead(wrapInboundOut(.rstStream(.cancel)))
   }

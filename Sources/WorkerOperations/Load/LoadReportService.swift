@@ -73,7 +73,7 @@ private struct IntervalDeserializer: MessageDeserializer {
           default: break
           }
         }
-        return interval > .zero ? interval : nil
+        return interval > .zero ? min(interval, .seconds(Int64(Int32.max))) : nil
       } catch {
         throw RPCError(code: .invalidArgument, message: "the request is not an OrcaLoadReportRequest")
       }

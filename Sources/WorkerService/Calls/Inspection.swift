@@ -57,8 +57,6 @@ extension WorkerEnvironment {
     _ cancellation: Cancellation
   ) async throws -> ImageFacts? {
     let sink = FactsSink()
-    var caller = caller
-    caller.isPromised = memory.receivesMessages
     let job = ImageJob(
       [Rendition(index: nil, id: "", configuration: configuration.forFactsAlone)],
       from: WholeImage(bytes, isCharged: memory.receivesMessages), to: sink,

@@ -51,7 +51,7 @@ final class OTLPConnection: Sendable {
   }
 }
 
-/// Closes a connection on which a collector sends more bytes than answers to exports have.
+/// Closes a connection on which a collector sends more bytes than answers to exports have, and each one after many.
 ///
 /// The buffer of the HTTP/2 parser grows with frames of kinds that it ignores (seen with swift-nio-http2 1.46.0).
 final class AnswerLimit: ChannelInboundHandler {
@@ -60,8 +60,11 @@ final class AnswerLimit: ChannelInboundHandler {
   /// The bytes that may arrive at once.
   static let burst = 1 << 20
   private static let perSecond = 64 << 10
+  /// The bytes after which a new connection begins with an empty buffer.
+  private static let maxByteCount = 32 << 20
 
   private var left = burst
+  private var byteCount = 0
   private var updated = NIODeadline.now()
 
   func channelRead(context: ChannelHandlerContext, data: NIOAny) {
@@ -69,8 +72,10 @@ final class AnswerLimit: ChannelInboundHandler {
     let earned = min((now - updated).nanoseconds / 1_000_000 * Int64(Self.perSecond) / 1000, Int64(Self.burst))
     // So that parts of a millisecond are not lost.
     if earned > 0 { updated = now }
-    left = min(Self.burst, left + Int(earned)) - unwrapInboundIn(data).readableBytes
-    guard left >= 0 else { return context.close(promise: nil) }
+    let count = unwrapInboundIn(data).readableBytes
+    byteCount += count
+    left = min(Self.burst, left + Int(earned)) - count
+    guard left >= 0, byteCount <= Self.maxByteCount else { return context.close(promise: nil) }
     context.fireChannelRead(data)
   }
 }

@@ -66,6 +66,7 @@ struct ConformanceTests {
     try await serve { connection in
       let stream = try connection.open(RawConnection.okRequest + [("grpc-timeout", "x")], ends: false)
       #expect(try connection.answer(stream).status == 3)
+      try connection.settle()
       let reset = connection.answers[stream]?.reset
       try connection.send(.data, stream: stream, [0, 0, 0])
       try connection.send(.data, flags: FrameHeader.endStream, stream: stream, [0, 0])
