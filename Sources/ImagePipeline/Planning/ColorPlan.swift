@@ -34,6 +34,8 @@ struct ColorPlan: Sendable, Hashable {
   ) {
     let srgb: ColorTarget? = header.profileByteCount == 0 ? nil : .srgb
     let canContainProfile = formats.allSatisfy { $0.traits.output?.containsProfiles ?? false }
+    // The colors of regions are written as those of pads are.
+    let changesPixels = changesPixels || configuration.hidesPixels && header.gamut == .hdr
     self.isDeep = isDeep
     switch configuration.colorSpace ?? .srgb {
     case .keep

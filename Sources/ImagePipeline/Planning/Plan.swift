@@ -147,7 +147,6 @@ package struct Plan: Sendable, Hashable {
     (crop, faces, hasOverlays) = (draft.crop, draft.faces ?? [], !(configuration.overlays ?? []).isEmpty)
     toleratesTruncation = configuration.tolerateTruncation ?? false
     toleratesDamage = configuration.tolerateDamage ?? false
-    // Behind the image it could be an image itself.
     keepsCopyright = configuration.metadata == .keepCopyright && !configuration.hidesPixels
     (kernel, resampling) = (configuration.resamplingKernel ?? .lanczos3, configuration.resampling(framing))
     hidesBlocks = framing.reduction >= Self.minHidingReduction(quality: configuration.rowQuality)
@@ -156,8 +155,7 @@ package struct Plan: Sendable, Hashable {
     let formats = draft.formats(of: header, frames)
     let depth = DepthPlan(header, configuration: configuration, formats: formats, filters, frames)
     color = ColorPlan(
-      header, configuration: configuration, formats: formats,
-      changesPixels: changesPixels || configuration.hidesPixels && header.gamut == .hdr, isDeep: depth.isDeep)
+      header, configuration: configuration, formats: formats, changesPixels: changesPixels, isDeep: depth.isDeep)
     hidden = try Self.hiddenAreas(draft, of: header, frames, attachments, keepsHDR: color.gamut == .hdr)
     let passesRows = draft.passesRows(of: header, filters, color)
     let choice = try FormatChoice(draft, of: header, formats: formats, passesRows: passesRows)

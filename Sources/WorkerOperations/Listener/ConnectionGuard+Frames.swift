@@ -41,12 +41,9 @@ extension ConnectionGuard {
       // The frame may belong to a call whose beginning is not forwarded yet.
       if requests[header.stream] == nil { forward(&reader, context) }
       return requests[header.stream] == nil ? .handle : .forward
-    case .goAway, .pushPromise:
+    case .goAway, .pushPromise, nil:
       count(.controls)
-      return .forward
-    case nil:
-      count(.controls)
-      return .drop
+      return header.kind == nil ? .drop : .forward
     case .continuation: return .forward
     }
   }
