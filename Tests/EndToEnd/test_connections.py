@@ -1,6 +1,7 @@
 """Tests of misbehaving clients, and of their calls when the worker shuts down."""
 
 import asyncio
+import contextlib
 import json
 import os
 import re
@@ -13,6 +14,7 @@ import threading
 import time
 import urllib.request
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import grpc
 import pytest
@@ -374,3 +376,25 @@ def test_many_connections_at_once_need_not_try_again():
         for connection in connections:
             connection.close()
     assert worker.stop() == 0
+
+
+@pytest.mark.parametrize("kind", [0x77, 0x01], ids=["unknown", "headers"])
+def test_frames_that_end_within_reads_take_no_memory(kind):
+    """The parser of swift-nio-http2 keeps what it has read for as long as reads end within frames."""
+    worker = Worker("--cache-memory-mib", "0")
+    payload = bytes(262_144 - 1000)
+    frame = len(payload).to_bytes(3, "big") + bytes([kind, 0]) + (b"\0\0\0\1" if kind == 1 else bytes(4)) + payload
+    settings = b"\0\0\0\x04\0\0\0\0\0" + b"\0\0\0\x04\x01\0\0\0\0"
+    try:
+        host, port = worker.address.rsplit(":", 1)
+        with socket.create_connection((host, int(port))) as connection:
+            connection.sendall(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + settings)
+            end, most = time.monotonic() + 3, 0
+            with contextlib.suppress(OSError):  # it may be closed for the flood
+                while time.monotonic() < end:
+                    connection.sendall(frame)
+                    text = Path(f"/proc/{worker.process.pid}/status").read_text()
+                    most = max(most, int(re.search(r"VmRSS:\s+(\d+)", text)[1]) >> 10)
+        assert 0 < most < 250
+    finally:
+        assert worker.stop() == 0

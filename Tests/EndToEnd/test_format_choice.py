@@ -6,7 +6,7 @@ import grpc
 import numpy as np
 import pillow_jxl  # noqa: F401 registers JPEG XL with Pillow
 import pytest
-from conftest import Client, Worker, built_in, fixture_bytes
+from conftest import FIXTURES, Client, Worker, built_in, fixture_bytes
 from google.rpc import error_details_pb2
 from PIL import Image
 from test_calls import details
@@ -111,3 +111,34 @@ def test_an_unknown_format_names_the_field(client):
     assert raised.value.code() == grpc.StatusCode.INVALID_ARGUMENT
     request = details(raised.value, error_details_pb2.BadRequest)[0]
     assert request.field_violations[0].field == "configuration.accept"
+
+
+@pytest.mark.parametrize("accept", ["webp,png", "jpeg,webp"])
+def test_no_file_in_color_has_a_profile_for_gray(client, accept):
+    """Whichever format is chosen."""
+    from PIL import ImageCms
+    gray = Image.open(io.BytesIO(fixture_bytes("photo.png"))).convert("L")
+    profile = (FIXTURES / "gray-gamma-1.8.icc").read_bytes()
+    buffer = io.BytesIO()
+    gray.save(buffer, "PNG", icc_profile=profile)
+    result = b"".join(part.chunk for part in parts(client, buffer.getvalue(), accept=accept, color_space="COLOR_SPACE_KEEP"))
+    image = Image.open(io.BytesIO(result))
+    if written := image.info.get("icc_profile"):
+        space = ImageCms.ImageCmsProfile(io.BytesIO(written)).profile.xcolor_space.strip()
+        assert (space == "GRAY") == (image.mode == "L"), (space, image.mode)
+
+
+def test_a_lossy_format_is_chosen_where_a_lossless_one_cannot_fit(client):
+    drawing = np.full((400, 400, 3), 255, np.uint8)
+    drawing[::8] = (0, 0, 255)
+    photo = np.asarray(Image.open(io.BytesIO(fixture_bytes("photo.png"))).convert("RGB"))
+    drawing[:160, :240] = photo.repeat(2, axis=0).repeat(2, axis=1)
+    small = b"".join(part.chunk for part in parts(client, png(drawing), accept="jpeg", compression_quality=0.3))
+    found = parts(client, png(drawing), accept="png,jpeg", compression_quality=1, max_bytes=len(small) + 2000)
+    assert found[-1].report.output_bytes <= len(small) + 2000
+    assert found[0].header.format == "jpeg"
+
+
+def test_a_similarity_leaves_formats_without_a_quality_to_be_chosen(client):
+    found = parts(client, fixture_bytes("alpha.png"), accept="png,jpeg", target_similarity=80)
+    assert found[-1].WhichOneof("part") == "report"

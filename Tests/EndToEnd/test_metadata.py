@@ -2,6 +2,7 @@
 
 import io
 import json
+import os
 import subprocess
 
 import pillow_jxl  # noqa: F401 registers JPEG XL with Pillow
@@ -174,3 +175,38 @@ def test_a_copied_jpeg_keeps_all(client, tmp_path):
     path = tmp_path / "copy"
     path.write_bytes(b"".join(r.chunk for kind, r in responses if kind == "chunk"))
     assert CAMERA.items() <= tags(path).items()
+
+
+@pytest.mark.parametrize("options", [[], ["--lossless"]])
+def test_an_opaque_webp_with_metadata_states_no_alpha(tmp_path, options):
+    source, result = tmp_path / "opaque.png", tmp_path / "opaque.webp"
+    Image.open(io.BytesIO(fixture_bytes("photo.png"))).convert("RGBA").save(source)
+    subprocess.run([os.environ["IMAGE_WORKER"], "process", source, "--format", "webp", "--metadata-title", "Title", *options,
+                    "--out", result, "--quiet"], check=True)
+    data = result.read_bytes()
+    assert data[12:16] == b"VP8X" and data[20] & 0x10 == 0 and b"ALPH" not in data
+
+
+def test_no_long_value_is_left_of_an_image_with_a_hidden_region(tmp_path):
+    """It could be an image of what is hidden."""
+    block = exif()
+    secret = b"secret" * 500
+    block[0x8298] = secret.decode()
+    block.get_ifd(0x8825)[0x001B] = secret
+    source = tmp_path / "secret.png"
+    Image.open(io.BytesIO(fixture_bytes("photo.png"))).save(source, exif=block)
+    for name in ("result.png", "result.jpg", "result.webp"):
+        for options in (["--metadata", "keep-copyright"], ["--metadata", "selected", "--keep-exif", "--keep-location"]):
+            result = tmp_path / name
+            subprocess.run([os.environ["IMAGE_WORKER"], "process", source, "--region", "10,10,50x50", *options, "--out", result,
+                            "--quiet"], check=True)
+            assert secret[:60] not in result.read_bytes(), (name, options)
+
+
+def test_no_compression_of_a_png_is_no_larger_than_its_rows(tmp_path):
+    import numpy as np
+    source, result = tmp_path / "noise.png", tmp_path / "result.png"
+    Image.fromarray(np.random.default_rng(1).integers(0, 256, (300, 400, 3), np.uint8)).save(source)
+    subprocess.run([os.environ["IMAGE_WORKER"], "process", source, "--format", "png", "--compression-level", "0",
+                    "--always-encode", "--out", result, "--quiet"], check=True)
+    assert result.stat().st_size < 300 * 400 * 3 * 1.02 + 4096

@@ -18,6 +18,13 @@ struct CallLogTests {
     "\(health)/Watch DEADLINE_EXCEEDED": 1, "\(health)/Watch CANCELLED": 2,
   ]
 
+  @Test("a delay has at most as many nanoseconds as a number can be large")
+  func longDelay() {
+    #expect(Duration.seconds(1 << 40).wholeNanoseconds == .max)
+    #expect(Duration.seconds(-1 << 40).wholeNanoseconds == .min)
+    #expect(Duration.milliseconds(1500).wholeNanoseconds == 1_500_000_000)
+  }
+
   /// Calls `List` are refused at their headers.
   private func limits(_ registry: MetricRegistry, _ logger: Logger) -> ConnectionLimits {
     var limits = ConnectionLimits(logger: logger)

@@ -8,6 +8,17 @@ struct ConnectionWatchTests {
   private typealias Seen = ConnectionWatch.Observation
   private static let start = NIODeadline.uptimeNanoseconds(1_000_000_000_000)
 
+  @Test(
+    "a peer is an address of IPv4, or a network of IPv6",
+    arguments: [
+      ("192.0.2.7", "192.0.2.7"), ("2001:db8:1:2:3:4:5:6", "2001:db8:1:2"), ("2001:db8::1", "2001:db8:0:0"),
+      ("2001:db8:0:5::1", "2001:db8:0:5"), ("::1", "0:0:0:0"), ("::ffff:192.0.2.7", "192.0.2.7"),
+      ("1::3:4:5:6:7", "1:0:0:3"),
+    ])
+  func peer(address: String, name: String) throws {
+    #expect(ConnectionTimer.peer(try SocketAddress(ipAddress: address, port: 1)) == name)
+  }
+
   /// Checks a connection at each of these seconds and returns the actions other than `.none`, with their seconds.
   private func actions(
     _ limits: TimeLimits = TimeLimits(), jitter: Double = 0, until end: Int64 = 8000, _ seen: (Int64) -> Seen
