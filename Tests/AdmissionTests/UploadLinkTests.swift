@@ -87,16 +87,6 @@ private struct SimulatedLink {
 
 @Suite("UploadLink")
 struct UploadLinkTests {
-  @Test("estimates an hour at most, however little arrives")
-  func slowest() {
-    var link = SimulatedLink(bytesPerSecond: 0.01)
-    link.call(64 << 20, of: 1, within: .seconds(86_400))
-    for _ in 0..<20 { link.advance(.seconds(10)) }
-    for _ in 0..<20 { _ = link.queue.link.promise(1, within: nil, link.began + link.time) }
-    let time = link.queue.link.promise(1, within: .seconds(10), link.began + link.time)
-    #expect(time.map { $0 <= .seconds(3600) } ?? true)
-  }
-
   @Test("receives as much in time as the link carries, however much is offered", arguments: [1.2, 2, 5], [3, 10])
   func overload(factor: Double, deadline: Int) {
     var link = SimulatedLink(bytesPerSecond: 25e6)

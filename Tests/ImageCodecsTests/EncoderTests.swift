@@ -84,6 +84,22 @@ struct EncoderTests {
     for rowCount in [1, 3, 16, 17, height] { #expect(try encode(colors, .rgb8, rowCount: rowCount) == expected) }
   }
 
+  /// With ISA-L, whose level 0 has fixed codes, noise has more bytes than its rows.
+  @Test("of noise at level 0 of PNG keep to their limits", arguments: [true, false])
+  func noise(isInterlaced: Bool) throws {
+    var generator = SeededGenerator(seed: 5)
+    let (width, height) = (600, 500)
+    var pixels = try Pixels.decode(Fixture.bytes("photo.png"))
+    pixels.layout = [PlaneLayout(width: width, height: height)]
+    pixels.planes = [(0..<3 * width * height).map { _ in UInt8.random(in: 0...255, using: &generator) }]
+    var options = EncoderOptions(format: .png, width: width, height: height, pixelFormat: .rgb8)
+    options.png = PNGOptions(compressionLevel: 0, isInterlaced: isInterlaced)
+    let budget = ImageBudget(limit: 1 << 28)
+    let whole = try encode(pixels, options, rowCount: 16, budget: budget)
+    #expect(UInt64(whole.count) <= (try options.maxByteCount()))
+    #expect(UInt64(budget.peak) <= (try options.estimatedByteCount()) + 4096)
+  }
+
   @Test(
     "of every format write a file that decodes to the same image", arguments: ImageFormat.allCases.filter(\.isEncodable)
   )

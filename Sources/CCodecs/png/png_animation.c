@@ -20,7 +20,7 @@ bool ccodecs_png_begin_animation(png_encoder *e) {
 uint64_t ccodecs_png_animation_estimate(const ccodecs_encode_options *options) {
   // The compressed bytes of one frame wait for the next one in a growing block.
   return ccodecs_animation_estimate(options) +
-         ccodecs_encoder_max_stored_bytes(options, ccodecs_encoder_channels(options)) * 5 / 2 +
+         ccodecs_png_max_bytes(options, ccodecs_encoder_channels(options)) * 5 / 2 +
          (options->png.palette_count > 0 ? ccodecs_png_indexed_estimate(options) : 0);
 }
 

@@ -69,8 +69,7 @@ static const size_t level_bytes[LARGEST_ISAL_LEVEL + 1] = {0, ISAL_DEF_LVL1_DEFA
 
 /// Returns ISA-L's level for a level up to LARGEST_FAST_LEVEL.
 static uint8_t isal_level(uint8_t level) {
-  // Its level 0 has fixed codes, with which noise grows by up to three eighths.
-  return level < 1 ? 1 : level < LARGEST_ISAL_LEVEL ? level : LARGEST_ISAL_LEVEL;
+  return level < LARGEST_ISAL_LEVEL ? level : LARGEST_ISAL_LEVEL;
 }
 
 static bool run_fast(png_compressor *c, ccodecs_input *input, uint8_t *to, size_t room, size_t *produced) {

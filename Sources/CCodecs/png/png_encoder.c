@@ -199,16 +199,26 @@ static bool takes(const ccodecs_encode_options *options) {
          (!options->png.is_interlaced && (!is_indexed || options->pixels == CCODECS_PIXELS_RGBA8));
 }
 
+/// Returns an upper bound of `bytes` after compression, if they are bounded without it. Level 0 of ISA-L has fixed
+/// codes of at most 11 bits, with which noise grows.
+static uint64_t grown(const ccodecs_encode_options *options, uint64_t bytes) {
+  return options->png.compression_level > 0 ? bytes : bytes + bytes / 8 * 3;
+}
+
+uint64_t ccodecs_png_max_bytes(const ccodecs_encode_options *options, uint32_t pixel_bytes) {
+  return grown(options, ccodecs_encoder_max_stored_bytes(options, pixel_bytes));
+}
+
 uint64_t ccodecs_png_encoder_max_bytes(const ccodecs_encode_options *options) {
   const bool is_indexed = options->png.palette_count > 0;
-  return ccodecs_encoder_max_stored_bytes(options, is_indexed ? 1 : ccodecs_encoder_pixel_bytes(options));
+  return ccodecs_png_max_bytes(options, is_indexed ? 1 : ccodecs_encoder_pixel_bytes(options));
 }
 
 /// Returns an upper bound of the bytes for output of 16 rows, and of a block of the compressor, that do not compress.
 /// The memory for them grows by half.
 static uint64_t max_waiting_bytes(const ccodecs_encode_options *options, uint64_t row) {
   const uint64_t whole = ccodecs_png_encoder_max_bytes(options);
-  const uint64_t maximum = 16 * row + BLOCK_BYTES;
+  const uint64_t maximum = grown(options, 16 * row) + BLOCK_BYTES;
   const uint64_t bytes = maximum < whole ? maximum : whole;
   return bytes <= CHUNK_BYTES ? 0 : bytes * 5 / 2;
 }

@@ -115,6 +115,9 @@ ccodecs_status ccodecs_png_write_colors(png_encoder *e, const ccodecs_palette *p
 /// Returns an upper bound of the bytes charged for choosing a palette.
 uint64_t ccodecs_png_palette_estimate(const ccodecs_encode_options *options);
 
+/// Returns an upper bound of the bytes of a result with `pixel_bytes` for each pixel.
+uint64_t ccodecs_png_max_bytes(const ccodecs_encode_options *options, uint32_t pixel_bytes);
+
 /// The methods that ccodecs_encoder_methods describes.
 uint64_t ccodecs_png_encoder_estimate(const ccodecs_encode_options *options);
 uint64_t ccodecs_png_encoder_max_bytes(const ccodecs_encode_options *options);

@@ -44,7 +44,7 @@ struct NeverLarger: Sendable, Hashable {
     maxBytes = configuration.maxBytes
     self.inputFormat = inputFormat
     let isAnimation = encoder.hasFrames
-    minQuality = min(encoder.quality, Self.floor(isSameFormat: encoder.format == inputFormat))
+    minQuality = Self.minQuality(of: encoder, inputFormat)
     let isFine = encoder.quality >= EncoderOptions.minQualityOfFullChroma
     let pixelCount = Double(framing.imageSize.pixelCount)
     let expected = pixelCount * (isFine ? Self.density.fine : Self.density.coarse)
@@ -70,7 +70,7 @@ struct NeverLarger: Sendable, Hashable {
   /// Returns the rule for a result whose format, and quality, the image itself decided.
   func applied(to encoder: EncoderOptions) -> NeverLarger {
     var rule = self
-    rule.minQuality = min(encoder.quality, Self.floor(isSameFormat: encoder.format == inputFormat))
+    rule.minQuality = Self.minQuality(of: encoder, inputFormat)
     return rule
   }
 
@@ -79,6 +79,10 @@ struct NeverLarger: Sendable, Hashable {
   private static func obstacle(toFramesOf encoder: EncoderOptions, reduction: Double) -> Obstacle? {
     guard encoder.canShrinkFrames else { return .lossless }
     return reduction > maxReductionOfFrames ? .unexpected : nil
+  }
+
+  private static func minQuality(of encoder: EncoderOptions, _ inputFormat: ImageFormat) -> Int {
+    min(encoder.quality, floor(isSameFormat: encoder.format == inputFormat))
   }
 
   /// Returns the quality, 1 to 100, below which a result is not worth its bytes.

@@ -24,14 +24,14 @@ package final class OverlayCache: Sendable {
     var useCount: UInt64 = 0
   }
 
-  /// What an entry takes besides its pixels and the parts of its key that have any size.
+  /// The size in bytes of an entry without its pixels, and without the profile and the text in its key.
   private static let entryByteCount = 1024
 
   private let maxByteCount: Int
   private let state = Mutex(State())
 
   /// Creates an empty cache.
-  /// - `maxByteCount`: the maximum size of all overlays, and of what they depend on, in bytes; one with more than a quarter is not kept.
+  /// - `maxByteCount`: the maximum size of all entries in bytes; one with more than a quarter is not kept.
   package init(maxByteCount: Int = 8 << 20) { self.maxByteCount = maxByteCount }
 
   /// The size of all overlays in bytes.

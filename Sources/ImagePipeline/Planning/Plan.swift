@@ -59,7 +59,8 @@ package struct Plan: Sendable, Hashable {
   let toleratesDamage: Bool
   /// Whether the reduction hides block edges, so that the decoder may skip its smoothing.
   let hidesBlocks: Bool
-  /// Whether the result keeps artist and copyright, which may follow the image data in the file.
+  /// Whether the result keeps artist and copyright that follow the image data in the file; not with regions, as what is
+  /// found there is not limited in size, and could be an image.
   let keepsCopyright: Bool
   /// The areas of the stored image that are hidden before all other stages, in their order.
   let hidden: [HiddenArea]

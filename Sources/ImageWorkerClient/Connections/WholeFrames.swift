@@ -21,7 +21,7 @@ final class WholeFrames: ChannelInboundHandler {
   /// The maximum length of a frame that a client accepts; the parser refuses a longer one by its header.
   private static let maxLength = 1 << 14
 
-  /// Received bytes that were not passed on yet.
+  /// Received bytes that are still to be passed on.
   private var waiting = ByteBuffer()
   /// The number of bytes of the current frame that are still to be passed on or dropped.
   private var left = 0
@@ -44,7 +44,7 @@ final class WholeFrames: ChannelInboundHandler {
         let total = Self.headerByteCount + frame.length
         isDropping = frame.kind > Kind.last
         let isWhole = byteCount + total <= waiting.readableBytes
-        // The head of data is passed on with the first byte, and padding as a whole.
+        // DATA without padding may be passed on in parts, the first of which has at least one byte of data.
         let isBegun =
           frame.kind == Kind.data && !frame.isPadded && byteCount + Self.headerByteCount < waiting.readableBytes
         guard isDropping || isBegun || frame.length > Self.maxLength || isWhole else { break }

@@ -120,9 +120,8 @@ final class ConnectionGuard: ChannelInboundHandler {
         payload.rest -= count
         reader.advance(count, isDropping: payload.isDropped)
       } else {
-        guard let header = FrameHeader(bytes, at: reader.index), isPassable(header, reader),
-          take(header, &reader, context)
-        else { break }
+        guard let header = FrameHeader(bytes, at: reader.index), isPassable(header, reader) else { break }
+        take(header, &reader, context)
       }
     }
     forward(&reader, context)
@@ -131,10 +130,9 @@ final class ConnectionGuard: ChannelInboundHandler {
     if !isOver { buffered = bytes.getSlice(at: reader.index, length: bytes.writerIndex - reader.index) ?? ByteBuffer() }
   }
 
-  /// Whether enough of a frame has arrived.
+  /// Whether enough of a frame has arrived to process it: all of it or, of DATA, its first byte.
   ///
-  /// The parser of the HTTP/2 handler keeps what it has read for as long as every read ends within a frame, except behind
-  /// bytes of data. So other frames are passed on whole, and the head of data with the first byte.
+  /// The parser of the HTTP/2 handler keeps what it has read until a read ends with a frame, or among the bytes of DATA.
   private func isPassable(_ header: FrameHeader, _ reader: ReceivedRuns) -> Bool {
     let arrived = reader.bytes.writerIndex - reader.index - FrameHeader.byteCount
     // Those are refused by their heads, or dropped.
@@ -143,7 +141,9 @@ final class ConnectionGuard: ChannelInboundHandler {
     return arrived >= (header.kind == .data ? min(header.length, header.isPadded ? 2 : 1) : header.length)
   }
 
-  /// The number of bytes of the payload that can be passed on, of `count` that have arrived; padding is passed on whole.
+  /// Returns how many of `count` bytes of the payload that have arrived are passed on now.
+  ///
+  /// Padding waits until all of it has arrived: the parser also keeps what it has read where a read ends within padding.
   private func passableCount(_ count: Int) -> Int {
     guard payload.isPadded, count < payload.rest else { return min(count, payload.rest) }
     return min(count, max(0, payload.rest - FrameHeader.maxPaddingByteCount))
@@ -154,8 +154,8 @@ final class ConnectionGuard: ChannelInboundHandler {
 
   func noteHandshake() { if phase == .handshake { phase = .open } }
 
-  /// Processes the frame with this header; returns `false` if more of the frame must arrive first.
-  private func take(_ header: FrameHeader, _ reader: inout ReceivedRuns, _ context: ChannelHandlerContext) -> Bool {
+  /// Processes a frame of which enough has arrived.
+  private func take(_ header: FrameHeader, _ reader: inout ReceivedRuns, _ context: ChannelHandlerContext) {
     switch judge(header, &reader, context) {
     case .forward:
       payload = Payload(
@@ -167,14 +167,12 @@ final class ConnectionGuard: ChannelInboundHandler {
       reader.advance(FrameHeader.byteCount, isDropping: true)
     case .handle:
       let payload = reader.index + FrameHeader.byteCount
-      guard reader.bytes.writerIndex - payload >= header.length else { return false }
       // Frames before this one, such as the beginning of the call that it resets, must be handled first.
       forward(&reader, context)
-      guard !isOver else { return true }
+      guard !isOver else { return }
       reader.advance(FrameHeader.byteCount + header.length, isDropping: true)
       handle(header, reader.bytes, payload, context)
     }
-    return true
   }
 
   func take(_ continuation: ByteBuffer?, flags: UInt8, _ context: ChannelHandlerContext) {

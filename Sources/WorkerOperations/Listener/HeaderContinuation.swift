@@ -8,7 +8,7 @@ internal import NIOCore
 struct HeaderContinuation {
   /// Maximum number of CONTINUATION frames that the HTTP/2 handler accepts after HEADERS.
   static let maxForwardedCount = 5
-  /// Maximum number of frames that a client may send after HEADERS.
+  /// Maximum number of frames that a client may send after HEADERS: 1 MiB in frames of 16 KiB, and a few smaller ones.
   private static let maxCount = 128
 
   let stream: UInt32

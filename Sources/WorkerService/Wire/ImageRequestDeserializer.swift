@@ -204,14 +204,14 @@ extension Imageworker_V1_BatchItemStart: SingleImageMessage {
 extension Imageworker_V1_BatchProcessRequest: ImageRequest {
   package static var imageFields: [Int32: ImageField] { [2: .message([3: .images, 7: .auxiliary]), 3: .images] }
 
-  /// The start or the chunk is the only part: several would be merged in memory that is not charged.
+  /// A start or a chunk is the only part: several would be merged in memory that is not charged.
   package static func read(
     _ fields: [WireField], of bytes: RawSpan, lend: (Range<Int>) -> Data
   ) throws -> Self {
     let (starts, chunks) = (fields.contents(of: 2), fields.contents(of: 3))
-    guard starts.count + chunks.count == 1 else { throw UnusualMessage.parts }
     var request = try Self(serializedBytes: fields.bytes(without: [2, 3], of: bytes))
-    guard request.part == nil else { throw UnusualMessage.parts }
+    let otherCount = request.part == nil ? 0 : 1
+    guard starts.count + chunks.count + otherCount <= 1 else { throw UnusualMessage.parts }
     if let chunk = chunks.first { request.chunk = lend(chunk) }
     if let start = starts.first {
       request.start = try .read(WorkerService.fields(of: bytes, in: start), of: bytes, lend: lend)

@@ -67,7 +67,7 @@ enum BatchInputs {
     .map { PathText.text(of: $0) }
   }
 
-  /// What spreadsheets and editors begin a text with.
+  /// The byte order mark of UTF-8, with which some programs begin a text.
   static let byteOrderMark: [UInt8] = [0xEF, 0xBB, 0xBF]
 
   /// The maximum size of a list or a manifest: some millions of paths, and less than what a device without end sends.

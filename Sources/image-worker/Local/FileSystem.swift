@@ -80,7 +80,8 @@ enum FileSystem {
     }
   }
 
-  /// What a path leads to, the same for all of its paths: also where a folder is mounted twice, or names differ in case.
+  /// The identity of a file or folder: equal for all paths that lead to it, even if its folder is mounted twice, or if they
+  /// differ only in case.
   struct Identity: Hashable, Sendable {
     private let device: UInt64
     private let number: UInt64

@@ -153,6 +153,28 @@ struct ConformanceTests {
     }
   }
 
+  @Test("a path that is no name of a method fails its call alone", arguments: [",", String(repeating: "/x", count: 200)])
+  func unusualPath(text: String) async throws {
+    try await serve { connection in
+      let request = RawConnection.okRequest.map { $0.0 == ":path" ? ($0.0, text + $0.1) : $0 }
+      let stream = try connection.open(request)
+      #expect(try connection.answer(stream).status == 12)
+      #expect(try Self.goesOn(connection))
+    }
+  }
+
+  @Test("settings of more than 64 entries close the connection")
+  func manySettings() async throws {
+    try await serve { connection in
+      for count in [64, 65] {
+        try connection.send(.settings, stream: 0, [UInt8](repeating: 0, count: 6 * count))
+        if count == 64 { #expect(try Self.goesOn(connection)) }
+      }
+      connection.waitForEnd()
+      #expect(connection.goAways.map(\.code) == [11])
+    }
+  }
+
   @Test("data that contradicts content-length is PROTOCOL_ERROR")
   func contentLength() async throws {
     try await serve { connection in
