@@ -153,7 +153,8 @@ struct ConformanceTests {
     }
   }
 
-  @Test("a path that is no name of a method fails its call alone", arguments: [",", String(repeating: "/x", count: 200)])
+  @Test(
+    "a path that is no name of a method fails its call alone", arguments: [",", String(repeating: "/x", count: 200)])
   func unusualPath(text: String) async throws {
     try await serve { connection in
       let request = RawConnection.okRequest.map { $0.0 == ":path" ? ($0.0, text + $0.1) : $0 }
