@@ -18,60 +18,64 @@ enum {
 };
 
 static uint32_t read16(const uint8_t *p, bool is_big) {
-  return is_big ? (uint32_t)(p[0] << 8 | p[1]) : (uint32_t)(p[1] << 8 | p[0]);
+  return is_big ? ccodecs_be16(p) : ccodecs_le16(p);
 }
 
 static uint32_t read32(const uint8_t *p, bool is_big) {
-  return is_big ? read16(p, true) << 16 | read16(p + 2, true) : read16(p + 2, false) << 16 | read16(p, false);
+  return is_big ? ccodecs_be32(p) : ccodecs_le32(p);
+}
+
+/// The first directory of a TIFF block, as far as the block contains it.
+typedef struct tiff_directory {
+  const uint8_t *entries;
+  size_t count;
+  bool is_whole;
+  bool is_big; ///< Its numbers are big-endian.
+} tiff_directory;
+
+/// Returns the first directory of a TIFF block; one that is not whole and has no entries if there is none.
+static tiff_directory find_directory(const uint8_t *bytes, size_t count) {
+  if (count < TIFF_HEADER_BYTES || (memcmp(bytes, "II*\0", 4) != 0 && memcmp(bytes, "MM\0*", 4) != 0)) {
+    return (tiff_directory){0};
+  }
+  const bool is_big = bytes[0] == 'M';
+  const size_t at = read32(bytes + 4, is_big);
+  if (at < TIFF_HEADER_BYTES || at > count || count - at < 2) {
+    return (tiff_directory){0};
+  }
+  const size_t stated = read16(bytes + at, is_big);
+  const size_t room = (count - at - 2) / TIFF_ENTRY_BYTES;
+  return (tiff_directory){bytes + at + 2, stated < room ? stated : room, stated <= room, is_big};
 }
 
 uint8_t ccodecs_exif_orientation(const uint8_t *bytes, size_t count, bool *is_broken) {
-  *is_broken = true;
-  if (count < 8 || (memcmp(bytes, "II*\0", 4) != 0 && memcmp(bytes, "MM\0*", 4) != 0)) {
-    return 1;
-  }
-  const bool is_big = bytes[0] == 'M';
-  const size_t directory = read32(bytes + 4, is_big);
-  if (directory < 8 || directory > count || count - directory < 2) {
-    return 1;
-  }
-  const size_t entries = read16(bytes + directory, is_big);
-  for (size_t i = 0; i < entries; i++) {
-    const size_t at = directory + 2 + 12 * i;
-    if (at > count || count - at < 12) {
-      return 1;
+  const tiff_directory directory = find_directory(bytes, count);
+  const bool is_big = directory.is_big;
+  for (size_t i = 0; i < directory.count; i++) {
+    const uint8_t *entry = directory.entries + i * TIFF_ENTRY_BYTES;
+    if (read16(entry, is_big) == TAG_ORIENTATION) {
+      const uint32_t value = read16(entry + 8, is_big);
+      // Some cameras write 0 for "unknown".
+      *is_broken = read16(entry + 2, is_big) != TYPE_SHORT || read32(entry + 4, is_big) != 1 || value > 8;
+      return *is_broken || value == 0 ? 1 : (uint8_t)value;
     }
-    const uint8_t *entry = bytes + at;
-    if (read16(entry, is_big) != TAG_ORIENTATION) {
-      continue;
-    }
-    const uint32_t value = read16(entry + 8, is_big);
-    // Some cameras write 0 for "unknown".
-    *is_broken = read16(entry + 2, is_big) != TYPE_SHORT || read32(entry + 4, is_big) != 1 || value > 8;
-    return *is_broken || value == 0 ? 1 : (uint8_t)value;
   }
-  *is_broken = false;
+  *is_broken = !directory.is_whole;
   return 1;
 }
 
 // MARK: Multi-picture format
 
 bool ccodecs_mpf_has_more_images(const uint8_t *bytes, size_t count) {
-  if (count < TIFF_HEADER_BYTES || (memcmp(bytes, "II*\0", 4) != 0 && memcmp(bytes, "MM\0*", 4) != 0)) {
-    return false;
-  }
-  const bool is_big = bytes[0] == 'M';
-  size_t at = read32(bytes + 4, is_big);
-  if (at > count || count - at < 2) {
-    return false;
-  }
-  size_t entries = read16(bytes + at, is_big);
-  for (at += 2; entries > 0 && count - at >= TIFF_ENTRY_BYTES; entries--, at += TIFF_ENTRY_BYTES) {
-    if (read16(bytes + at, is_big) != TAG_MP_ENTRIES) {
+  const tiff_directory directory = find_directory(bytes, count);
+  const bool is_big = directory.is_big;
+  for (size_t e = 0; e < directory.count; e++) {
+    const uint8_t *entry = directory.entries + e * TIFF_ENTRY_BYTES;
+    if (read16(entry, is_big) != TAG_MP_ENTRIES) {
       continue;
     }
-    const size_t images = read32(bytes + at + 4, is_big) / MP_ENTRY_BYTES;
-    const size_t start = read32(bytes + at + 8, is_big);
+    const size_t images = read32(entry + 4, is_big) / MP_ENTRY_BYTES;
+    const size_t start = read32(entry + 8, is_big);
     // The first is the image that was decoded.
     for (size_t i = 1; i < images && start <= count && (count - start) / MP_ENTRY_BYTES > i; i++) {
       const uint32_t class = read32(bytes + start + i * MP_ENTRY_BYTES, is_big) >> 16 & 0xFF;
@@ -99,26 +103,15 @@ bool ccodecs_exif_keep_copyright(ccodecs_decoder *decoder, const uint8_t *bytes,
   if (!ccodecs_decoder_keep_block(decoder, &decoder->exif, bytes, count)) {
     return false;
   }
-  if (count < TIFF_HEADER_BYTES || (memcmp(bytes, "II*\0", 4) != 0 && memcmp(bytes, "MM\0*", 4) != 0)) {
-    return true;
-  }
-  const bool is_big = bytes[0] == 'M';
-  const size_t directory = read32(bytes + 4, is_big);
-  if (directory < TIFF_HEADER_BYTES || directory > count || count - directory < 2) {
-    return true;
-  }
-  const size_t entries = read16(bytes + directory, is_big);
+  const tiff_directory directory = find_directory(bytes, count);
+  const bool is_big = directory.is_big;
   bool has_room = true;
-  for (size_t i = 0; i < entries && has_room; i++) {
-    const size_t at = directory + 2 + TIFF_ENTRY_BYTES * i;
-    if (at > count || count - at < TIFF_ENTRY_BYTES) {
-      break;
-    }
-    const uint8_t *entry = bytes + at;
+  for (size_t i = 0; i < directory.count && has_room; i++) {
+    const uint8_t *entry = directory.entries + i * TIFF_ENTRY_BYTES;
     const uint32_t tag = read16(entry, is_big);
     const uint32_t type = read16(entry + 2, is_big);
     const size_t length = read32(entry + 4, is_big);
-    const size_t place = length <= 4 ? at + 8 : read32(entry + 8, is_big);
+    const size_t place = length <= 4 ? (size_t)(entry - bytes) + 8 : read32(entry + 8, is_big);
     const bool is_text = (type == TYPE_ASCII || type == TYPE_UTF8) && place <= count && length <= count - place;
     if (is_text && (tag == TAG_ARTIST || tag == TAG_COPYRIGHT)) {
       ccodecs_bytes *kept = tag == TAG_ARTIST ? &decoder->artist : &decoder->copyright;
