@@ -190,16 +190,13 @@ ccodecs_status ccodecs_rewriter_read(ccodecs_rewriter *rewriter, ccodecs_input *
     }
     if (status != CCODECS_OK) {
       const bool is_cut = status == CCODECS_CORRUPT && (rewriter->warnings & CCODECS_WARNING_NO_END) != 0;
-      return ccodecs_rewriter_fail(
-          rewriter, is_cut ? CCODECS_TRUNCATED : status, "%s",
-          rewriter->transform->methods->message(rewriter->transform));
+      return ccodecs_rewriter_fail(rewriter, is_cut ? CCODECS_TRUNCATED : status, "%s", rewriter->transform->message);
     }
   }
   const ccodecs_status status = rewriter->transform->methods->read(rewriter->transform, piece);
   return status == CCODECS_BYTES_READY || status == CCODECS_DONE
              ? status
-             : ccodecs_rewriter_fail(
-                   rewriter, status, "%s", rewriter->transform->methods->message(rewriter->transform));
+             : ccodecs_rewriter_fail(rewriter, status, "%s", rewriter->transform->message);
 }
 
 void ccodecs_rewriter_set_interrupt(ccodecs_rewriter *rewriter, ccodecs_interrupt interrupt) {
@@ -222,6 +219,7 @@ void ccodecs_rewriter_destroy(ccodecs_rewriter *rewriter) {
   if (rewriter != NULL) {
     if (rewriter->transform != NULL) {
       rewriter->transform->methods->destroy(rewriter->transform);
+      ccodecs_free(rewriter->budget, rewriter->transform);
     }
     ccodecs_bytes_free(&rewriter->head, rewriter->budget);
     if (rewriter->methods->destroy != NULL) {

@@ -16,13 +16,13 @@ typedef struct ccodecs_transform_methods {
   /// Returns CCODECS_BYTES_READY with the next bytes of the result in `piece`, valid until the next call, CCODECS_DONE,
   /// or the failure.
   ccodecs_status (*read)(ccodecs_transform *transform, ccodecs_piece *piece);
-  const char *(*message)(const ccodecs_transform *transform); ///< Returns the reason for the failure.
-  void (*destroy)(ccodecs_transform *transform);              ///< Frees everything, including the transform itself.
+  void (*destroy)(ccodecs_transform *transform); ///< Frees what the concrete transform holds.
 } ccodecs_transform_methods;
 
 /// The first member of every concrete transform.
 struct ccodecs_transform {
   const ccodecs_transform_methods *methods;
+  char message[200]; ///< The reason for the failure.
 };
 
 /// A concrete rewriter. rewriter.c calls none of its functions after a failure.

@@ -59,7 +59,6 @@ typedef struct jpeg_rotator {
   ccodecs_bytes metadata; ///< Its segments.
   output_block *first;
   output_block *last;
-  char message[JMSG_LENGTH_MAX];
 } jpeg_rotator;
 
 // MARK: Geometry
@@ -115,9 +114,11 @@ uint64_t ccodecs_jpeg_transform_estimate(const ccodecs_jpeg_frame *frame, const 
 
 // MARK: Callbacks of the library
 
+_Static_assert(sizeof((ccodecs_transform){0}.message) >= JMSG_LENGTH_MAX, "as libjpeg's messages need");
+
 static void on_error(j_common_ptr info) {
   jpeg_rotator *t = (jpeg_rotator *)info->client_data;
-  info->err->format_message(info, t->message);
+  info->err->format_message(info, t->base.message);
   longjmp(t->escape, 1);
 }
 
@@ -371,7 +372,7 @@ static ccodecs_status run(jpeg_rotator *t, void (*step)(jpeg_rotator *t)) {
 }
 
 static ccodecs_status fail(jpeg_rotator *t, ccodecs_status status, const char *reason) {
-  snprintf(t->message, sizeof t->message, "%s", reason);
+  snprintf(t->base.message, sizeof t->base.message, "%s", reason);
   return status;
 }
 
@@ -452,10 +453,6 @@ static ccodecs_status read(ccodecs_transform *base, ccodecs_piece *piece) {
   return CCODECS_BYTES_READY;
 }
 
-static const char *message(const ccodecs_transform *base) {
-  return ((const jpeg_rotator *)base)->message;
-}
-
 // MARK: Life
 
 static void create_step(jpeg_rotator *t) {
@@ -480,14 +477,12 @@ static void destroy(ccodecs_transform *base) {
     ccodecs_free(budget, t->first);
     t->first = next;
   }
-  ccodecs_free(budget, t);
 }
 
 ccodecs_status ccodecs_jpeg_transform_create(
     const ccodecs_jpeg_frame *frame, const ccodecs_rewrite_options *options, ccodecs_budget *budget,
     ccodecs_transform **transform) {
-  static const ccodecs_transform_methods methods = {
-      .push = push, .finish = finish, .read = read, .message = message, .destroy = destroy};
+  static const ccodecs_transform_methods methods = {.push = push, .finish = finish, .read = read, .destroy = destroy};
   const uint64_t coefficients = coefficient_bytes(frame);
   jpeg_rotator *t = ccodecs_allocate(budget, sizeof *t);
   if (t == NULL) {

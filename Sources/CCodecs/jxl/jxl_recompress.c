@@ -31,7 +31,6 @@ typedef struct jxl_recompressor {
   ccodecs_bytes file;
   ccodecs_bytes output;
   jxl_library library;
-  char message[100];
 } jxl_recompressor;
 
 static ccodecs_status push(ccodecs_transform *transform, const uint8_t *bytes, size_t count) {
@@ -65,7 +64,7 @@ static ccodecs_status finish(ccodecs_transform *transform) {
   ccodecs_quiet_end();
   const int error = r->library.encoder == NULL ? 0 : (int)JxlEncoderGetError(r->library.encoder);
   snprintf(
-      r->message, sizeof r->message,
+      r->base.message, sizeof r->base.message,
       status == CCODECS_INTERRUPTED ? "recompression was interrupted"
       : status == CCODECS_NO_MEMORY ? "no room for the coefficients of the JPEG"
                                     : "libjxl cannot recompress the JPEG (error %d); always_encode encodes its pixels",
@@ -84,17 +83,12 @@ static ccodecs_status read(ccodecs_transform *transform, ccodecs_piece *piece) {
   return piece->count > 0 ? CCODECS_BYTES_READY : CCODECS_DONE;
 }
 
-static const char *message(const ccodecs_transform *transform) {
-  return ((const jxl_recompressor *)transform)->message;
-}
-
 static void destroy(ccodecs_transform *transform) {
   jxl_recompressor *r = (jxl_recompressor *)transform;
   ccodecs_budget *budget = r->budget;
   ccodecs_jxl_library_destroy(&r->library, budget);
   ccodecs_bytes_free(&r->file, budget);
   ccodecs_bytes_free(&r->output, budget);
-  ccodecs_free(budget, r);
 }
 
 static uint64_t library_charge(uint64_t pixel_count, uint64_t sample_count) {
@@ -110,8 +104,7 @@ uint64_t ccodecs_jxl_recompress_estimate(uint64_t pixel_count, uint64_t sample_c
 ccodecs_status ccodecs_jxl_recompress_create(
     uint64_t pixel_count, uint64_t sample_count, uint8_t effort, ccodecs_interrupt *interrupt, ccodecs_budget *budget,
     ccodecs_transform **transform) {
-  static const ccodecs_transform_methods methods = {
-      .push = push, .finish = finish, .read = read, .message = message, .destroy = destroy};
+  static const ccodecs_transform_methods methods = {.push = push, .finish = finish, .read = read, .destroy = destroy};
   jxl_recompressor *r = ccodecs_allocate(budget, sizeof *r);
   if (r == NULL) {
     return CCODECS_NO_MEMORY;

@@ -65,12 +65,11 @@ typedef struct jxl_reconstructor {
   ccodecs_rewriter *rewriter; ///< Of the JPEG.
   ccodecs_input input;        ///< The bytes of the JPEG that it has not read.
   size_t given;               ///< Bytes of a whole JPEG that were returned.
-  char message[140];
 } jxl_reconstructor;
 
 static ccodecs_status fail(jxl_reconstructor *r, ccodecs_status status, const char *reason) {
   snprintf(
-      r->message, sizeof r->message,
+      r->base.message, sizeof r->base.message,
       status == CCODECS_NO_MEMORY     ? "no room for the coefficients of the JPEG"
       : status == CCODECS_INTERRUPTED ? "reconstruction was interrupted"
                                       : "the JPEG cannot be reconstructed, %s; always_encode encodes its pixels",
@@ -248,7 +247,7 @@ static ccodecs_status decode(jxl_reconstructor *r, JxlDecoder *decoder) {
     r->jpeg_count = r->jpeg_capacity - JxlDecoderReleaseJPEGBuffer(decoder);
     return CCODECS_OK;
   case JXL_DEC_NEED_MORE_INPUT:
-    snprintf(r->message, sizeof r->message, "the JPEG XL data ends before the image");
+    snprintf(r->base.message, sizeof r->base.message, "the JPEG XL data ends before the image");
     return CCODECS_TRUNCATED;
   case JXL_DEC_JPEG_NEED_MORE_OUTPUT:
     return fail(r, CCODECS_UNSUPPORTED, "as it has more bytes than its coefficients can take");
@@ -336,10 +335,6 @@ static ccodecs_status read(ccodecs_transform *transform, ccodecs_piece *piece) {
                                                                  : fail(r, CCODECS_CORRUPT, "as it is no usual one");
 }
 
-static const char *message(const ccodecs_transform *transform) {
-  return ((const jxl_reconstructor *)transform)->message;
-}
-
 static void destroy(ccodecs_transform *transform) {
   jxl_reconstructor *r = (jxl_reconstructor *)transform;
   ccodecs_budget *budget = r->budget;
@@ -349,7 +344,6 @@ static void destroy(ccodecs_transform *transform) {
   ccodecs_bytes_free(&r->file, budget);
   ccodecs_free(budget, r->jpeg);
   ccodecs_free(budget, r->metadata_block);
-  ccodecs_free(budget, r);
 }
 
 // MARK: Creation
@@ -414,8 +408,7 @@ uint64_t ccodecs_jxl_reconstruct_estimate(const jxl_source *source, const ccodec
 ccodecs_status ccodecs_jxl_reconstruct_create(
     const jxl_source *source, const ccodecs_rewrite_options *options, const ccodecs_limits *limits,
     ccodecs_interrupt *interrupt, ccodecs_budget *budget, ccodecs_transform **transform) {
-  static const ccodecs_transform_methods methods = {
-      .push = push, .finish = finish, .read = read, .message = message, .destroy = destroy};
+  static const ccodecs_transform_methods methods = {.push = push, .finish = finish, .read = read, .destroy = destroy};
   jxl_reconstructor *r = ccodecs_allocate(budget, sizeof *r);
   if (r == NULL || max_jpeg_bytes(source) > UINT32_MAX) { // sizes of boxes have 32 bits
     ccodecs_free(budget, r);
