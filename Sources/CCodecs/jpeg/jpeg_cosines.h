@@ -1,5 +1,5 @@
-// The constants of the reduced inverse transforms. They are in a header so that every transform has them at compile
-// time.
+// The constants of the reduced inverse transforms, and their functions. They are in a header so that every transform
+// has them at compile time.
 
 #pragma once
 
@@ -38,3 +38,17 @@ static const int16_t jpeg_cosines[8][4][8] = {
         {8192, 0, -11585, 0, 11585, 0, -11585, 0},
     },
 };
+
+/// Defines the transforms to 2 to 7 samples by the including file's transform_tile_n. `target` is a function attribute.
+#define JPEG_IDCTS(target)                                                                                             \
+  JPEG_IDCT(target, 2)                                                                                                 \
+  JPEG_IDCT(target, 3)                                                                                                 \
+  JPEG_IDCT(target, 4)                                                                                                 \
+  JPEG_IDCT(target, 5)                                                                                                 \
+  JPEG_IDCT(target, 6)                                                                                                 \
+  JPEG_IDCT(target, 7)
+#define JPEG_IDCT(target, n)                                                                                           \
+  target static void idct_##n(                                                                                         \
+      const int16_t *tile, const uint16_t *quant, uint8_t *rows, size_t row_stride, uint32_t extent) {                 \
+    transform_tile_n(tile, quant, rows, row_stride, extent, n);                                                        \
+  }

@@ -125,8 +125,9 @@ static void transform_n(int16_t *data, uint32_t n, uint32_t step, uint32_t shift
   }
 }
 
-static inline void idct_n(
-    const int16_t *tile, const uint16_t *quant, uint8_t *rows, size_t row_stride, const uint32_t n) {
+static inline void transform_tile_n(
+    const int16_t *tile, const uint16_t *quant, uint8_t *rows, size_t row_stride, uint32_t extent, const uint32_t n) {
+  (void)extent;
   for (uint32_t lane = 0; lane < JPEG_LANES; lane++) {
     int16_t data[49];
     for (uint32_t i = 0; i < n * n; i++) {
@@ -144,19 +145,7 @@ static inline void idct_n(
   }
 }
 
-#define IDCT(n)                                                                                                        \
-  static void idct_##n(                                                                                                \
-      const int16_t *tile, const uint16_t *quant, uint8_t *rows, size_t row_stride, uint32_t extent) {                 \
-    (void)extent;                                                                                                      \
-    idct_n(tile, quant, rows, row_stride, n);                                                                          \
-  }
-
-IDCT(2)
-IDCT(3)
-IDCT(4)
-IDCT(5)
-IDCT(6)
-IDCT(7)
+JPEG_IDCTS()
 
 /// The sample is an eighth of the DC coefficient.
 static void idct_1(const int16_t *tile, const uint16_t *quant, uint8_t *rows, size_t row_stride, uint32_t extent) {

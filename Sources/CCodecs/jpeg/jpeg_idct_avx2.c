@@ -269,18 +269,7 @@ INLINE void transform_tile_n(
   }
 }
 
-#define IDCT(n)                                                                                                        \
-  AVX2 static void idct_##n(                                                                                           \
-      const int16_t *tile, const uint16_t *quant, uint8_t *rows, size_t row_stride, uint32_t extent) {                 \
-    transform_tile_n(tile, quant, rows, row_stride, extent, n);                                                        \
-  }
-
-IDCT(2)
-IDCT(3)
-IDCT(4)
-IDCT(5)
-IDCT(6)
-IDCT(7)
+JPEG_IDCTS(AVX2)
 
 AVX2 static void idct_1(const int16_t *tile, const uint16_t *quant, uint8_t *rows, size_t row_stride, uint32_t extent) {
   (void)row_stride;

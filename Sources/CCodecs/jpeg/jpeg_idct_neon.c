@@ -155,7 +155,8 @@ INLINE void transform_n(const int16x8_t in[8], int16x8_t out[8], const int32_t s
 }
 
 INLINE void transform_tile_n(
-    const int16_t *tile, const uint16_t *quant, uint8_t *rows, size_t row_stride, const uint32_t n) {
+    const int16_t *tile, const uint16_t *quant, uint8_t *rows, size_t row_stride, uint32_t extent, const uint32_t n) {
+  (void)extent;
   for (uint32_t half = 0; half < 2; half++, tile += HALF_LANES, rows += HALF_LANES * n) {
     int16x8_t work[8][8];
     for (uint32_t u = 0; u < n; u++) {
@@ -177,19 +178,7 @@ INLINE void transform_tile_n(
   }
 }
 
-#define IDCT(n)                                                                                                        \
-  static void idct_##n(                                                                                                \
-      const int16_t *tile, const uint16_t *quant, uint8_t *rows, size_t row_stride, uint32_t extent) {                 \
-    (void)extent;                                                                                                      \
-    transform_tile_n(tile, quant, rows, row_stride, n);                                                                \
-  }
-
-IDCT(2)
-IDCT(3)
-IDCT(4)
-IDCT(5)
-IDCT(6)
-IDCT(7)
+JPEG_IDCTS()
 
 jpeg_transform ccodecs_jpeg_transform_neon(uint32_t n) {
   static const jpeg_transform transforms[9] = {NULL, NULL, idct_2, idct_3, idct_4, idct_5, idct_6, idct_7, idct_8};
