@@ -120,6 +120,12 @@ struct cpixels_resize_kernels {
   void (*join)(const uint8_t *planes, size_t plane_stride, size_t pixel_count, uint32_t channels, uint8_t *packed);
 };
 
+/// The resampling functions of a file that defines all of them.
+#define CPIXELS_RESIZE_FUNCTIONS                                                                                       \
+  .horizontal_u8 = horizontal_u8, .vertical_u8 = vertical_u8, .widen_u16 = widen_u16,                                  \
+  .horizontal_float = horizontal_float, .vertical_u16 = vertical_u16, .vertical_float = vertical_float,                \
+  .linearize_rgb8 = linearize_rgb8
+
 /// The kernels of an instruction set. All sets are declared; only those of the target are defined.
 #define CPIXELS_DECLARE(isa)                                                                                           \
   extern const cpixels_resize_kernels cpixels_resize_##isa;                                                            \

@@ -353,13 +353,7 @@ AVX2 static void vertical_u16(
 const cpixels_resize_kernels cpixels_resize_avx2 = {
     .lanes = {{.group = 8, .load_lanes = 4, .load_size = 16, .step = 2, .max_depth = 4}},
     .dot_multiples = {16},
-    .horizontal_u8 = horizontal_u8,
-    .vertical_u8 = vertical_u8,
-    .widen_u16 = widen_u16,
-    .horizontal_float = horizontal_float,
-    .vertical_u16 = vertical_u16,
-    .vertical_float = vertical_float,
-    .linearize_rgb8 = linearize_rgb8,
+    CPIXELS_RESIZE_FUNCTIONS,
     .split = cpixels_split_avx2,
     .join = cpixels_join_avx2,
 };

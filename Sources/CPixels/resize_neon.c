@@ -154,13 +154,7 @@ static void vertical_u16(
 
 const cpixels_resize_kernels cpixels_resize_neon = {
     .dot_multiples = {8},
-    .horizontal_u8 = horizontal_u8,
-    .vertical_u8 = vertical_u8,
-    .widen_u16 = widen_u16,
-    .horizontal_float = horizontal_float,
-    .vertical_u16 = vertical_u16,
-    .vertical_float = vertical_float,
-    .linearize_rgb8 = linearize_rgb8,
+    CPIXELS_RESIZE_FUNCTIONS,
     .split = cpixels_split_neon,
     .join = cpixels_join_neon,
 };
