@@ -2,37 +2,22 @@
 
 #if defined(__x86_64__)
 
-#include "network.h"
-
 #include <immintrin.h>
 
 #define TARGET __attribute__((target("avx2,fma")))
-#define INLINE TARGET static inline __attribute__((always_inline))
 #define LANES 8
 
-typedef float lanes __attribute__((vector_size(4 * LANES)));
-typedef int32_t whole_lanes __attribute__((vector_size(4 * LANES)));
-
-typedef struct pair {
-  lanes even, odd;
-} pair;
-
-INLINE lanes load_lanes(const float *floats) {
-  return _mm256_loadu_ps(floats);
-}
+#include "network_lanes.h"
 
 INLINE lanes in_order(lanes x) {
   return (lanes)_mm256_permute4x64_epi64((__m256i)x, 0xD8);
 }
 
-/// Separates 16 floats.
 INLINE pair every_other(const float *floats) {
   const lanes first = load_lanes(floats);
   const lanes second = load_lanes(floats + 8);
   return (pair){in_order(_mm256_shuffle_ps(first, second, 0x88)), in_order(_mm256_shuffle_ps(first, second, 0xDD))};
 }
-
-#include "network_lanes.h"
 
 const cpixels_network_kernels cpixels_network_avx2 = {.tap = tap, .weigh = weigh};
 
