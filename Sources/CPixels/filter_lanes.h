@@ -3,28 +3,14 @@
 // operations and their order are the same as in filter_scalar.c.
 
 #include "filter_kernels.h"
+#include "lanes.h"
 
 #include <string.h>
 
 #pragma STDC FP_CONTRACT OFF
 
-#define INLINE TARGET static inline __attribute__((always_inline))
-
-typedef float lanes __attribute__((vector_size(4 * LANES)));
-typedef int32_t whole_lanes __attribute__((vector_size(4 * LANES)));
-
 INLINE lanes clamp_lanes(lanes x);
 INLINE lanes root_lanes(lanes x);
-
-INLINE lanes load_lanes(const float *floats) {
-  lanes x;
-  memcpy(&x, floats, sizeof x);
-  return x;
-}
-
-INLINE void store_lanes(float *floats, lanes x) {
-  memcpy(floats, &x, sizeof x);
-}
 
 INLINE lanes all_lanes(float x) {
   return x - (lanes){0};

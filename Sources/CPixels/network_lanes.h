@@ -1,16 +1,10 @@
 // The arithmetic of a network over vectors of floats, written once for all instruction sets. The including file defines
 // LANES (the number of floats in a vector), TARGET (a function attribute) and every_other.
 
+#include "lanes.h"
 #include "network.h"
 
-#include <string.h>
-
 #pragma STDC FP_CONTRACT ON
-
-#define INLINE TARGET static inline __attribute__((always_inline))
-
-typedef float lanes __attribute__((vector_size(4 * LANES)));
-typedef int32_t whole_lanes __attribute__((vector_size(4 * LANES)));
 
 typedef struct pair {
   lanes even, odd;
@@ -18,16 +12,6 @@ typedef struct pair {
 
 /// Separates twice as many floats as a vector has.
 INLINE pair every_other(const float *floats);
-
-INLINE lanes load_lanes(const float *floats) {
-  lanes x;
-  memcpy(&x, floats, sizeof x);
-  return x;
-}
-
-INLINE void store_lanes(float *floats, lanes x) {
-  memcpy(floats, &x, sizeof x);
-}
 
 INLINE lanes tap_at(const float *const rows[3], const float *taps, float bias, size_t x, bool is_step) {
   lanes sum = bias - (lanes){0};

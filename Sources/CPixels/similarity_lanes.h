@@ -5,27 +5,14 @@
 // The errors are computed from the difference between result and reference instead of from the result, because the
 // difference is small: it loses no accuracy in single precision, and equal images have no error at all.
 
+#include "lanes.h"
 #include "similarity_kernels.h"
 
 #include <string.h>
 
 #pragma STDC FP_CONTRACT ON
 
-#define INLINE TARGET static inline __attribute__((always_inline))
-
-typedef float lanes __attribute__((vector_size(4 * LANES)));
-typedef int32_t whole_lanes __attribute__((vector_size(4 * LANES)));
 typedef float sum_lanes __attribute__((vector_size(4 * SUMS)));
-
-INLINE lanes load_lanes(const float *floats) {
-  lanes x;
-  memcpy(&x, floats, sizeof x);
-  return x;
-}
-
-INLINE void store_lanes(float *floats, lanes x) {
-  memcpy(floats, &x, sizeof x);
-}
 
 INLINE lanes select_lanes(whole_lanes mask, lanes x) {
   return (lanes)(mask & (whole_lanes)x);
