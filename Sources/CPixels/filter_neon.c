@@ -64,20 +64,13 @@ static void load_block(
 }
 
 static void store_block(cpixels_color_block *block, uint32_t channels, size_t pixel_count, uint8_t *destination) {
-  for (uint32_t c = 0; c < 3; c++) {
-    for (size_t i = 0; i < pixel_count; i++) { // vectorized by the compiler
-      block->levels[c][i] = (uint8_t)(int32_t)(block->planes[c][i] * 255 + 0.5f);
-    }
-  }
-  cpixels_join_scalar(block->levels[0], CPIXELS_COLOR_BLOCK, pixel_count, channels, destination);
+  cpixels_filter_scalar.store_block(block, channels, pixel_count, destination); // vectorized by the compiler
 }
 
 // MARK: Area
 
 static void widen(const uint8_t *samples, size_t sample_count, int16_t *wide) {
-  for (size_t i = 0; i < sample_count; i++) { // vectorized by the compiler
-    wide[i] = (int16_t)(samples[i] << CPIXELS_AREA_BITS);
-  }
+  cpixels_filter_scalar.widen(samples, sample_count, wide); // vectorized by the compiler
 }
 
 static void premultiply(const uint8_t *rgba, size_t pixel_count, int16_t *wide) {
@@ -95,9 +88,7 @@ static void premultiply(const uint8_t *rgba, size_t pixel_count, int16_t *wide) 
 }
 
 static void accumulate(const int16_t *wide, size_t sample_count, uint32_t *sums) {
-  for (size_t i = 0; i < sample_count; i++) { // vectorized by the compiler
-    sums[i] += (uint32_t)wide[i];
-  }
+  cpixels_filter_scalar.accumulate(wide, sample_count, sums); // vectorized by the compiler
 }
 
 static void convolve(const cpixels_taps *taps, size_t sample_count, int16_t *wide) {

@@ -73,9 +73,7 @@ static void vertical_u8(
 }
 
 static void widen_u16(const uint16_t *samples, size_t sample_count, float *floats) {
-  for (size_t i = 0; i < sample_count; i++) { // vectorized by the compiler
-    floats[i] = samples[i];
-  }
+  cpixels_resize_scalar.widen_u16(samples, sample_count, floats); // vectorized by the compiler
 }
 
 static void linearize_rgb8(const float levels[256], const uint8_t *rgb, size_t pixel_count, float *lanes) {
