@@ -5,6 +5,7 @@
 // `leafValues`; for each feature `rects` with up to three rectangles (x, y, width, height, weight), and `tilted`.
 
 #include "faces.h"
+#include "kernels.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -374,15 +375,6 @@ static void complete(parser *parser) {
   }
 }
 
-/// FNV-1a, to distinguish files. Source: draft-eastlake-fnv.
-static uint64_t identity_of(const char *text, size_t byte_count) {
-  uint64_t hash = 0xcbf29ce484222325;
-  for (size_t i = 0; i < byte_count; i++) {
-    hash = (hash ^ (uint8_t)text[i]) * 0x100000001b3;
-  }
-  return hash;
-}
-
 cpixels_cascade *cpixels_cascade_create(const char *text, size_t byte_count, const char **error) {
   cpixels_cascade *cascade = calloc(1, sizeof *cascade);
   if (cascade == NULL) {
@@ -394,7 +386,7 @@ cpixels_cascade *cpixels_cascade_create(const char *text, size_t byte_count, con
   complete(&parser);
   free(parser.tree_features.items);
   free(parser.features.items);
-  cascade->identity = identity_of(text, byte_count);
+  cascade->identity = cpixels_identity_of((const uint8_t *)text, byte_count);
   cascade->trees = parser.trees.items;
   cascade->stages = parser.stages.items;
   cascade->stage_count = parser.stages.count;

@@ -176,6 +176,9 @@ typedef struct cpixels_arena {
 
 void *cpixels_arena_take(cpixels_arena *arena, size_t count, size_t size);
 
+/// Allocates room for the weights of a sample on either axis, whose windows have these sizes.
+double *cpixels_arena_take_weights(cpixels_arena *arena, uint32_t across, uint32_t down);
+
 /// Returns the value of a kernel at a distance in its own unit.
 double cpixels_kernel_value(cpixels_kernel kernel, double x);
 
@@ -214,6 +217,15 @@ cpixels_isa cpixels_isa_resolve(cpixels_isa isa);
 
 /// Returns whether `isa` selects AVX2 or better on this processor.
 bool cpixels_isa_has_avx2(cpixels_isa isa);
+
+/// Returns a hash that distinguishes files: FNV-1a. Source: draft-eastlake-fnv.
+static inline uint64_t cpixels_identity_of(const uint8_t *bytes, size_t byte_count) {
+  uint64_t hash = 0xcbf29ce484222325;
+  for (size_t i = 0; i < byte_count; i++) {
+    hash = (hash ^ bytes[i]) * 0x100000001b3;
+  }
+  return hash;
+}
 
 /// Loops that the compiler vectorizes are written once: in an inline function for the base architecture, of which NEON
 /// is a part, and one for AVX2 that calls it.

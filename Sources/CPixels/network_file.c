@@ -4,6 +4,7 @@
 // channels (1x1 convolutions), and bilinear interpolation to twice the size, with sums and ReLU. The shapes in the file
 // count as little as possible: channels follow from weights, and sizes from steps.
 
+#include "kernels.h"
 #include "network.h"
 
 #include <stdlib.h>
@@ -611,15 +612,6 @@ static void compile(compiler *compiler) {
   note_readers(network);
 }
 
-/// FNV-1a, to distinguish files. Source: draft-eastlake-fnv.
-static uint64_t identity_of(const uint8_t *bytes, size_t byte_count) {
-  uint64_t hash = 0xcbf29ce484222325;
-  for (size_t i = 0; i < byte_count; i++) {
-    hash = (hash ^ bytes[i]) * 0x100000001b3;
-  }
-  return hash;
-}
-
 bool cpixels_network_is_file(const uint8_t *bytes, size_t byte_count) {
   return byte_count >= 8 && memcmp(bytes + 4, "TFL3", 4) == 0;
 }
@@ -630,7 +622,7 @@ cpixels_network *cpixels_network_create(const uint8_t *bytes, size_t byte_count,
   if (compiler != NULL && network != NULL) {
     compiler->file = (cpixels_network_file){.bytes = bytes, .byte_count = byte_count};
     compiler->network = network;
-    network->identity = identity_of(bytes, byte_count);
+    network->identity = cpixels_identity_of(bytes, byte_count);
     // Only what is written becomes memory.
     network->numbers = malloc(CPIXELS_NETWORK_MAX_WEIGHTS * sizeof *network->numbers);
     network->weights = malloc(CPIXELS_NETWORK_MAX_WEIGHTS * sizeof *network->weights);

@@ -113,12 +113,6 @@ static void place(cpixels_arena *arena, cpixels_resizer *r) {
   r->ring = cpixels_arena_take(arena, r->ring_pair_count, r->ring_pair_size);
 }
 
-static double *take_scratch(cpixels_arena *arena, const cpixels_resizer *r) {
-  const uint32_t across = r->horizontal.window;
-  const uint32_t down = r->vertical.window;
-  return cpixels_arena_take(arena, across > down ? across : down, sizeof(double));
-}
-
 static bool options_are_valid(const cpixels_resizer_options *options) {
   return cpixels_axis_is_valid(&options->horizontal) && cpixels_axis_is_valid(&options->vertical) &&
          (options->channels == 1 || options->channels == 3 || options->channels == 4) &&
@@ -134,7 +128,7 @@ bool cpixels_resizer_measure(const cpixels_resizer_options *options, size_t *byt
   cpixels_arena arena = {0};
   cpixels_arena_take(&arena, 1, sizeof measured);
   place(&arena, &measured);
-  take_scratch(&arena, &measured);
+  cpixels_arena_take_weights(&arena, measured.horizontal.window, measured.vertical.window);
   *byte_count = arena.used;
   return !arena.overflowed;
 }
@@ -158,7 +152,7 @@ cpixels_resizer *cpixels_resizer_init(
   r->end = options->vertical.destination_count;
   r->kernels = kernels_of(options->isa);
   place(&arena, r);
-  double *scratch = take_scratch(&arena, r);
+  double *scratch = cpixels_arena_take_weights(&arena, r->horizontal.window, r->vertical.window);
   fill(known == NULL ? NULL : &known->horizontal, scratch, &r->horizontal);
   fill(known == NULL ? NULL : &known->vertical, scratch, &r->vertical);
   if (!is_fixed(r)) {

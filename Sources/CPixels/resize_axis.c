@@ -141,6 +141,10 @@ void *cpixels_arena_take(cpixels_arena *arena, size_t count, size_t size) {
   return part;
 }
 
+double *cpixels_arena_take_weights(cpixels_arena *arena, uint32_t across, uint32_t down) {
+  return cpixels_arena_take(arena, across > down ? across : down, sizeof(double));
+}
+
 static uint32_t smaller(uint32_t a, uint32_t b) {
   return a < b ? a : b;
 }

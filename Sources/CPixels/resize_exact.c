@@ -154,12 +154,6 @@ static void place_all(cpixels_arena *arena, cpixels_exact *e) {
   e->premultiplied = options->channels == 4 && mixes ? cpixels_arena_take(arena, width, 4) : NULL;
 }
 
-static double *take_scratch(cpixels_arena *arena, const cpixels_exact *e) {
-  const uint32_t across = e->horizontal.window;
-  const uint32_t down = e->vertical.window;
-  return cpixels_arena_take(arena, across > down ? across : down, sizeof(double));
-}
-
 static bool is_valid(const cpixels_resizer_options *options) {
   const cpixels_axis_options *axes[] = {&options->horizontal, &options->vertical};
   for (size_t i = 0; i < 2; i++) {
@@ -180,7 +174,7 @@ bool cpixels_exact_measure(const cpixels_resizer_options *options, size_t *byte_
   cpixels_arena arena = {0};
   cpixels_arena_take(&arena, 1, sizeof measured);
   place_all(&arena, &measured);
-  take_scratch(&arena, &measured);
+  cpixels_arena_take_weights(&arena, measured.horizontal.window, measured.vertical.window);
   *byte_count = arena.used;
   return !arena.overflowed;
 }
@@ -194,7 +188,7 @@ cpixels_exact *cpixels_exact_init(const cpixels_resizer_options *options, void *
   memset(e, 0, sizeof *e);
   e->options = *options;
   place_all(&arena, e);
-  double *scratch = take_scratch(&arena, e);
+  double *scratch = cpixels_arena_take_weights(&arena, e->horizontal.window, e->vertical.window);
   fill(&options->horizontal, &e->horizontal, scratch);
   fill(&options->vertical, &e->vertical, scratch);
   return e;
