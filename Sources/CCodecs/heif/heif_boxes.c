@@ -15,7 +15,7 @@ bool heif_walk_next(heif_walk *walk, heif_box *box) {
   uint64_t size = left >= 8 ? ccodecs_be32(bytes) : 0;
   size_t head = 8;
   if (size == 1 && left >= 16) {
-    size = (uint64_t)ccodecs_be32(bytes + 8) << 32 | ccodecs_be32(bytes + 12);
+    size = ccodecs_be64(bytes + 8);
     head = 16;
   }
   walk->is_broken = size < head || size > left;

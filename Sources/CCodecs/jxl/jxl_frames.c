@@ -370,7 +370,7 @@ static bool read_box_head(ccodecs_jxl_boxes *b, ccodecs_input *window) {
     if (!ccodecs_input_collect(window, b->head, &b->head_count, 16)) {
       return false;
     }
-    size = (uint64_t)ccodecs_be32(b->head + 8) << 32 | ccodecs_be32(b->head + 12);
+    size = ccodecs_be64(b->head + 8);
   }
   const bool is_part = memcmp(b->head + 4, "jxlp", 4) == 0;
   b->is_codestream = is_part || memcmp(b->head + 4, "jxlc", 4) == 0;

@@ -351,8 +351,7 @@ static void destroy(ccodecs_transform *transform) {
 /// Copies what is to be embedded.
 static bool copy_metadata(jxl_reconstructor *r, const ccodecs_metadata *metadata) {
   r->metadata = *metadata;
-  const size_t count = metadata->exif_count + metadata->icc_count + metadata->xmp_count + metadata->iptc_count;
-  r->metadata_block = ccodecs_allocate(r->budget, count);
+  r->metadata_block = ccodecs_allocate(r->budget, ccodecs_metadata_bytes(metadata));
   if (r->metadata_block == NULL) {
     return false;
   }

@@ -72,6 +72,10 @@ static inline uint32_t ccodecs_be32(const uint8_t *p) {
   return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3];
 }
 
+static inline uint64_t ccodecs_be64(const uint8_t *p) {
+  return (uint64_t)ccodecs_be32(p) << 32 | ccodecs_be32(p + 4);
+}
+
 static inline uint32_t ccodecs_be16(const uint8_t *p) {
   return (uint32_t)p[0] << 8 | p[1];
 }

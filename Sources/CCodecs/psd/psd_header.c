@@ -17,10 +17,6 @@ ccodecs_status ccodecs_psd_unsupported(psd_decoder *d, const char *kind) {
   return ccodecs_decoder_fail(&d->base, CCODECS_UNSUPPORTED, "PSD data: %s are not supported", kind);
 }
 
-static uint64_t be64(const uint8_t *p) {
-  return (uint64_t)ccodecs_be32(p) << 32 | ccodecs_be32(p + 4);
-}
-
 // MARK: Kinds
 
 static ccodecs_status check_kind(psd_decoder *d) {
@@ -188,7 +184,7 @@ static ccodecs_status read_layer_count(psd_decoder *d) {
 /// Reads the size of the layers. Those of 16-bit documents are in a block of additional information instead.
 static ccodecs_status read_layer_bytes(psd_decoder *d) {
   const size_t count = d->is_large ? 8 : 4;
-  const uint64_t layer_bytes = d->is_large ? be64(d->token) : ccodecs_be32(d->token);
+  const uint64_t layer_bytes = d->is_large ? ccodecs_be64(d->token) : ccodecs_be32(d->token);
   d->section_left -= count;
   if (layer_bytes == 0 && d->section_left >= 4 && may_have_alpha(d)) {
     d->state = PSD_STATE_MASK;
@@ -228,7 +224,7 @@ static size_t block_header_bytes(const psd_decoder *d) {
 /// one to skip.
 static ccodecs_status read_block(psd_decoder *d, size_t header_bytes) {
   const bool is_wide = header_bytes > BLOCK_HEADER_BYTES;
-  const uint64_t count = is_wide ? be64(d->token + 8) : ccodecs_be32(d->token + 8);
+  const uint64_t count = is_wide ? ccodecs_be64(d->token + 8) : ccodecs_be32(d->token + 8);
   const bool is_block = memcmp(d->token, "8BIM", 4) == 0 || memcmp(d->token, "8B64", 4) == 0;
   d->section_left -= header_bytes;
   if (is_key(d, "Lr16") || is_key(d, "Layr")) {
@@ -291,7 +287,7 @@ static ccodecs_status step(psd_decoder *d, ccodecs_input *input) {
     if (!ccodecs_input_skip(input, &d->skip_left) || !ccodecs_psd_collect(d, input, count)) {
       return CCODECS_NEEDS_INPUT;
     }
-    d->section_left = d->is_large ? be64(d->token) : ccodecs_be32(d->token);
+    d->section_left = d->is_large ? ccodecs_be64(d->token) : ccodecs_be32(d->token);
     d->state = PSD_STATE_LAYER_BYTES;
     return d->section_left >= count + 2 ? CCODECS_OK : describe(d);
   }
