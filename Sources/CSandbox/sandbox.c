@@ -6,7 +6,6 @@
 #include "sandbox.h"
 #include "csandbox.h"
 
-#include <errno.h>
 #include <linux/capability.h>
 #include <stdint.h>
 #include <sys/prctl.h>

@@ -33,7 +33,6 @@ typedef struct child {
   uint32_t id;
   pid_t pid; ///< 0 for a free entry.
   bool has_ended;
-  bool is_discarded;
 } child;
 
 typedef struct zygote {
@@ -174,7 +173,6 @@ static void reap(child *child) {
 }
 
 static void discard(child *child) {
-  child->is_discarded = true;
   if (!child->has_ended) {
     kill(child->pid, SIGKILL);
   }

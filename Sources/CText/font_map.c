@@ -6,8 +6,6 @@
 #if defined(CTEXT_IS_AVAILABLE)
 #include "font_map.h"
 
-#include <stdlib.h>
-
 // MARK: Fonts
 
 typedef struct TextFont {

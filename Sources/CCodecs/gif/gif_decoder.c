@@ -391,7 +391,8 @@ ccodecs_status ccodecs_gif_fill(gif_decoder *d, ccodecs_input *input, size_t wan
 
 // MARK: Rows
 
-uint32_t ccodecs_gif_interlaced_place(uint32_t y, uint32_t height) {
+/// Returns the position of row `y` of an interlaced frame in file order. Source: GIF89a, appendix E.
+static uint32_t interlaced_place(uint32_t y, uint32_t height) {
   const uint32_t eighths = (height + 7) / 8;
   const uint32_t quarters = (height + 3) / 4;
   const uint32_t halves = (height + 1) / 2;
@@ -438,7 +439,7 @@ static ccodecs_status read_strip(gif_decoder *d, ccodecs_input *input, ccodecs_r
     const uint32_t y = d->given + i;
     const uint8_t *indices = NULL;
     if (y >= d->top && y - d->top < d->height) {
-      const uint32_t place = d->is_interlaced ? ccodecs_gif_interlaced_place(y - d->top, d->height) : 0;
+      const uint32_t place = d->is_interlaced ? interlaced_place(y - d->top, d->height) : 0;
       indices = d->is_interlaced ? d->indices + (size_t)place * d->width : next;
       next += d->is_interlaced ? 0 : d->width;
     }

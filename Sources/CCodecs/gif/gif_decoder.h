@@ -81,9 +81,6 @@ ccodecs_status ccodecs_gif_fill(gif_decoder *d, ccodecs_input *input, size_t wan
 /// Skips the rest of a frame's data in the next steps.
 void ccodecs_gif_leave_frame(gif_decoder *d);
 
-/// Returns the position of row `y` of an interlaced frame in file order. Source: GIF89a, appendix E.
-uint32_t ccodecs_gif_interlaced_place(uint32_t y, uint32_t height);
-
 // gif_animation.c
 
 /// Returns an upper bound of the bytes that ccodecs_gif_start_animation charges.

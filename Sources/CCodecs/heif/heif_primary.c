@@ -1,7 +1,5 @@
 #include "heif_primary.h"
 
-#include <string.h>
-
 heif_item *heif_find_item(const heif_reader *r, uint64_t identifier) {
   uint32_t first = 0;
   uint32_t end = r->item_count;

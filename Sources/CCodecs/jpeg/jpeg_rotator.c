@@ -11,7 +11,6 @@
 
 #include <setjmp.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 #include <jpeglib.h>
 

@@ -6,7 +6,6 @@
 #include "../palette/palette.h"
 #include "png_compressor.h"
 
-#include <limits.h>
 #include <string.h>
 
 enum { PNG_FILTER_COUNT = 5 };

@@ -52,7 +52,8 @@ static ccodecs_status write(ccodecs_encoder *base, const ccodecs_rows *rows) {
   return CCODECS_OK;
 }
 
-ccodecs_status ccodecs_webp_add_metadata(webp_encoder *e) {
+/// Adds metadata to the file in the output. Returns CCODECS_OK or CCODECS_NO_MEMORY.
+static ccodecs_status add_metadata(webp_encoder *e) {
   ccodecs_bytes *output = &e->base.output;
   const ccodecs_encode_options *options = &e->base.options;
   if (!ccodecs_bytes_reserve(output, extension_bytes + e->before.count + e->after.count, e->base.budget)) {
@@ -115,7 +116,7 @@ static ccodecs_status finish(ccodecs_encoder *base) {
   }
   ccodecs_budget_refund(base->budget, e->charged);
   e->charged = 0;
-  return e->flags != 0 && base->stored_frames == 0 ? ccodecs_webp_add_metadata(e) : CCODECS_OK;
+  return e->flags != 0 && base->stored_frames == 0 ? add_metadata(e) : CCODECS_OK;
 }
 
 static void destroy(ccodecs_encoder *base) {

@@ -36,9 +36,6 @@ void ccodecs_webp_import(webp_encoder *e, const uint8_t *rows, size_t row_stride
 /// Compresses the library's image and appends its file to the output. Returns CCODECS_OK or records the failure.
 ccodecs_status ccodecs_webp_compress(webp_encoder *e);
 
-/// Adds metadata to the file in the output. Returns CCODECS_OK or CCODECS_NO_MEMORY.
-ccodecs_status ccodecs_webp_add_metadata(webp_encoder *e);
-
 // webp_planes.c
 
 /// Returns whether rows are converted to planes when they are written.
