@@ -14,15 +14,6 @@ void csandbox_close(int descriptor) {
   (void)descriptor;
 }
 
-bool csandbox_is_supported(void) {
-  return false;
-}
-
-bool csandbox_library_version(char *text, size_t capacity) {
-  (void)text, (void)capacity;
-  return false;
-}
-
 bool csandbox_send(int socket, const void *bytes, size_t count, int descriptor) {
   (void)socket, (void)bytes, (void)count, (void)descriptor;
   return false;

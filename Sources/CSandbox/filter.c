@@ -1,4 +1,3 @@
-#if defined(__linux__)
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -6,7 +5,7 @@
 #include "csandbox.h"
 #include "sandbox.h"
 
-#if defined(CSANDBOX_SECCOMP)
+#if defined(__linux__) && defined(CSANDBOX_SECCOMP)
 #include <errno.h>
 #include <sched.h>
 #include <seccomp.h>
@@ -145,5 +144,4 @@ bool csandbox_library_version(char *text, size_t capacity) {
   (void)text, (void)capacity;
   return false;
 }
-#endif
 #endif
