@@ -149,8 +149,7 @@ ccodecs_status ccodecs_rewriter_start(
 static ccodecs_status copy(ccodecs_rewriter *rewriter, ccodecs_input *input, ccodecs_piece *piece) {
   if (!rewriter->has_given_head) {
     rewriter->has_given_head = true;
-    *piece = (ccodecs_piece){.bytes = ccodecs_bytes_start(&rewriter->head), .count = rewriter->head.count};
-    return CCODECS_BYTES_READY;
+    return ccodecs_piece_give(ccodecs_bytes_start(&rewriter->head), rewriter->head.count, piece);
   }
   ccodecs_bytes_free(&rewriter->head, rewriter->budget);
   if (rewriter->is_copied) {

@@ -4,6 +4,12 @@
 
 #include "decoder.h"
 
+/// Sets *piece. Returns CCODECS_BYTES_READY.
+static inline ccodecs_status ccodecs_piece_give(const uint8_t *bytes, size_t count, ccodecs_piece *piece) {
+  *piece = (ccodecs_piece){.bytes = bytes, .count = count};
+  return CCODECS_BYTES_READY;
+}
+
 /// A lossless transform of a compressed image: a rotation or a flip, or another coding of its coefficients.
 typedef struct ccodecs_transform ccodecs_transform;
 

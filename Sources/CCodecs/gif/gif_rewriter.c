@@ -46,11 +46,6 @@ typedef struct gif_rewriter {
   uint32_t width, height;
 } gif_rewriter;
 
-static ccodecs_status give(const uint8_t *bytes, size_t count, ccodecs_piece *piece) {
-  *piece = (ccodecs_piece){.bytes = bytes, .count = count};
-  return CCODECS_BYTES_READY;
-}
-
 /// Reads an element of `wanted` bytes next. The bytes of the token stay its beginning.
 static void expect(gif_rewriter *g, gif_step step, size_t wanted) {
   g->step = step;
@@ -62,7 +57,7 @@ static ccodecs_status give_token(gif_rewriter *g, gif_step step, size_t wanted, 
   const size_t count = g->token_count;
   g->token_count = 0;
   expect(g, step, wanted);
-  return give(g->token, count, piece);
+  return ccodecs_piece_give(g->token, count, piece);
 }
 
 static size_t table_bytes(uint8_t flags) {
@@ -148,7 +143,7 @@ static ccodecs_status read_body(gif_rewriter *g, ccodecs_input *input, ccodecs_p
   if (g->body_left == 0) {
     expect(g, STEP_SIZE, 1);
   }
-  return g->is_kept ? give(bytes, count, piece) : CCODECS_OK;
+  return g->is_kept ? ccodecs_piece_give(bytes, count, piece) : CCODECS_OK;
 }
 
 /// Processes a complete element.
@@ -188,7 +183,7 @@ static ccodecs_status step(ccodecs_rewriter *base, ccodecs_input *input, ccodecs
   }
   if (g->step == STEP_END) {
     g->step = STEP_DONE;
-    return give(&trailer, 1, piece);
+    return ccodecs_piece_give(&trailer, 1, piece);
   }
   if (input->count == 0) {
     return CCODECS_NEEDS_INPUT;
@@ -211,7 +206,7 @@ static bool end(ccodecs_rewriter *base, ccodecs_piece *piece) {
   memset(g->token, 0, missing + 1);
   g->token[missing + (is_open ? 1 : 0)] = TRAILER;
   g->step = STEP_DONE;
-  return give(g->token, missing + (is_open ? 2 : 1), piece) == CCODECS_BYTES_READY;
+  return ccodecs_piece_give(g->token, missing + (is_open ? 2 : 1), piece) == CCODECS_BYTES_READY;
 }
 
 static void survey(const ccodecs_rewriter *base, const ccodecs_decoder *decoder, ccodecs_survey *survey) {

@@ -275,8 +275,7 @@ static ccodecs_status take_pair(jpeg_rewriter *j, ccodecs_input *input, ccodecs_
   }
   j->pair[0] = 0xFF;
   j->pair[1] = byte;
-  *piece = (ccodecs_piece){.bytes = j->pair, .count = sizeof j->pair};
-  return CCODECS_BYTES_READY;
+  return ccodecs_piece_give(j->pair, sizeof j->pair, piece);
 }
 
 /// Returns entropy-coded bytes up to a marker or the end of the window.

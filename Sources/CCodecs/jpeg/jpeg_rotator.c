@@ -438,8 +438,7 @@ static ccodecs_status read(ccodecs_transform *base, ccodecs_piece *piece) {
     t->is_created = false;
     ccodecs_budget_refund(t->budget, t->charged_out);
     t->charged_out = 0;
-    *piece = (ccodecs_piece){.bytes = t->first->bytes, .count = t->first->count};
-    return CCODECS_BYTES_READY;
+    return ccodecs_piece_give(t->first->bytes, t->first->count, piece);
   }
   output_block *given = t->first;
   t->first = given->next;
@@ -448,8 +447,7 @@ static ccodecs_status read(ccodecs_transform *base, ccodecs_piece *piece) {
     return CCODECS_DONE;
   }
   ccodecs_free(t->budget, given);
-  *piece = (ccodecs_piece){.bytes = t->first->bytes, .count = t->first->count};
-  return CCODECS_BYTES_READY;
+  return ccodecs_piece_give(t->first->bytes, t->first->count, piece);
 }
 
 // MARK: Life

@@ -139,11 +139,6 @@ static ccodecs_status begin_chunk(png_rewriter *p) {
   return CCODECS_OK;
 }
 
-static ccodecs_status give(const uint8_t *bytes, size_t count, ccodecs_piece *piece) {
-  *piece = (ccodecs_piece){.bytes = bytes, .count = count};
-  return CCODECS_BYTES_READY;
-}
-
 /// Reads an EXIF block that follows the image; one before it was read by the decoder.
 static void read_exif(png_rewriter *p, size_t count) {
   bool is_broken;
@@ -186,7 +181,7 @@ static ccodecs_status end_chunk(png_rewriter *p, ccodecs_piece *piece) {
   const size_t buffered = p->buffered;
   p->buffered = 0;
   if (p->use == USE_PASS) {
-    return give(p->crc_bytes, PNG_CRC_BYTES, piece);
+    return ccodecs_piece_give(p->crc_bytes, PNG_CRC_BYTES, piece);
   }
   if (p->use == USE_READ) {
     read_exif(p, buffered - PNG_CHUNK_HEADER_BYTES);
@@ -199,7 +194,7 @@ static ccodecs_status end_chunk(png_rewriter *p, ccodecs_piece *piece) {
   }
   p->has_transparency = p->has_transparency || is_type(p, "tRNS");
   memcpy(p->chunk + buffered, p->crc_bytes, PNG_CRC_BYTES);
-  return give(p->chunk, buffered + PNG_CRC_BYTES, piece);
+  return ccodecs_piece_give(p->chunk, buffered + PNG_CRC_BYTES, piece);
 }
 
 /// Consumes bytes of a chunk's body.
@@ -219,7 +214,7 @@ static ccodecs_status take_body(png_rewriter *p, ccodecs_input *input, ccodecs_p
     memcpy(p->chunk + p->buffered, bytes, kept);
     p->buffered += kept;
   }
-  return p->use == USE_PASS ? give(bytes, count, piece) : CCODECS_OK;
+  return p->use == USE_PASS ? ccodecs_piece_give(bytes, count, piece) : CCODECS_OK;
 }
 
 static ccodecs_status step(ccodecs_rewriter *base, ccodecs_input *input, ccodecs_piece *piece) {
@@ -250,7 +245,7 @@ static ccodecs_status step(ccodecs_rewriter *base, ccodecs_input *input, ccodecs
     return status;
   }
   p->buffered = 0;
-  return p->use == USE_PASS ? give(p->chunk, PNG_CHUNK_HEADER_BYTES, piece) : CCODECS_OK;
+  return p->use == USE_PASS ? ccodecs_piece_give(p->chunk, PNG_CHUNK_HEADER_BYTES, piece) : CCODECS_OK;
 }
 
 /// Returns IEND if the file lacks only that chunk or a part of it.
@@ -262,7 +257,7 @@ static bool end(ccodecs_rewriter *base, ccodecs_piece *piece) {
     return false;
   }
   p->step = STEP_DONE;
-  return give(chunk, sizeof chunk, piece) == CCODECS_BYTES_READY;
+  return ccodecs_piece_give(chunk, sizeof chunk, piece) == CCODECS_BYTES_READY;
 }
 
 static void survey(const ccodecs_rewriter *base, const ccodecs_decoder *decoder, ccodecs_survey *survey) {

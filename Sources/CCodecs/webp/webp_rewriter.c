@@ -223,8 +223,7 @@ static ccodecs_status begin_chunk(webp_rewriter *w, ccodecs_piece *piece) {
   }
   w->has_alpha = w->has_alpha || is_alpha;
   w->step = STEP_GIVE;
-  *piece = (ccodecs_piece){.bytes = w->header, .count = CHUNK_HEADER_BYTES};
-  return CCODECS_BYTES_READY;
+  return ccodecs_piece_give(w->header, CHUNK_HEADER_BYTES, piece);
 }
 
 static ccodecs_status give_body(webp_rewriter *w, ccodecs_input *input, ccodecs_piece *piece) {
