@@ -39,10 +39,6 @@ static ccodecs_status no_room(jpeg_selector *s) {
   return ccodecs_decoder_fail(&s->base, CCODECS_NO_MEMORY, "no room for the JPEG's header");
 }
 
-static bool is_application(uint8_t marker) {
-  return ccodecs_jpeg_is_application(marker);
-}
-
 static bool is_frame(uint8_t marker) {
   return marker >= SOF0 && marker <= SOF15 && marker != DHT && marker != JPG && marker != DAC;
 }
@@ -64,7 +60,7 @@ static bool is_passed_over(const jpeg_selector *s, uint8_t marker) {
                        (keeps_more && marker == APP1 && s->base.xmp.count == 0) ||
                        (keeps_more && marker == APP11 && !s->base.header.has_credentials) ||
                        (keeps_more && marker == APP13 && s->base.iptc.count == 0);
-  return marker == COM || (is_application(marker) && !is_read);
+  return marker == COM || (ccodecs_jpeg_is_application(marker) && !is_read);
 }
 
 /// Keeps a piece of the profile. Returns false when the budget has no room.
@@ -274,7 +270,7 @@ static ccodecs_status read_next(jpeg_selector *s, ccodecs_input *input, bool *is
   const size_t length = (size_t)header[2] << 8 | header[3];
   if (length < 2) { // some writers count incorrectly; the decoder resumes at the next marker if nothing is lost
     s->base.header.warnings |= CCODECS_WARNING_DAMAGED;
-    return is_application(marker) || marker == COM
+    return ccodecs_jpeg_is_application(marker) || marker == COM
                ? end_segment(s, 0)
                : ccodecs_decoder_fail(&s->base, CCODECS_CORRUPT, "a JPEG segment's length is less than 2");
   }

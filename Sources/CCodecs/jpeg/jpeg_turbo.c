@@ -33,6 +33,8 @@ static jpeg_turbo *owner(j_common_ptr info) {
   return (jpeg_turbo *)info->client_data;
 }
 
+_Static_assert(sizeof((ccodecs_decoder){0}.message) >= JMSG_LENGTH_MAX, "as libjpeg's messages need");
+
 static void on_error(j_common_ptr info) {
   jpeg_turbo *d = owner(info);
   switch (info->err->msg_code) {
@@ -54,9 +56,7 @@ static void on_error(j_common_ptr info) {
     d->escape_status = CCODECS_CORRUPT;
     break;
   }
-  char message[JMSG_LENGTH_MAX];
-  info->err->format_message(info, message);
-  snprintf(d->base.message, sizeof d->base.message, "%s", message);
+  info->err->format_message(info, d->base.message);
   longjmp(d->escape, 1);
 }
 
