@@ -13,6 +13,7 @@
 #ifdef CCODECS_LCMS
 
 #include "context.h"
+#include "linear.h"
 
 #include <math.h>
 
@@ -113,8 +114,7 @@ static double sdr_light(double luminance) {
 uint8_t ccodecs_profile_hdr_level(uint8_t level) {
   const double signal = level / 255.0;
   const double light = signal <= 0.04045 ? signal / 12.92 : pow((signal + 0.055) / 1.055, 2.4);
-  const double shown = sdr_light(light * sdr_peak);
-  return (uint8_t)(255 * (shown <= 0.0031308 ? shown * 12.92 : 1.055 * pow(shown, 1 / 2.4) - 0.055) + 0.5);
+  return (uint8_t)(255 * ccodecs_srgb_signal(sdr_light(light * sdr_peak)) + 0.5);
 }
 
 static cmsToneCurve *build_hdr_curve(cmsContext context, double (*luminance)(double), ccodecs_budget *budget) {

@@ -2,6 +2,7 @@
 
 #pragma once
 
+#include <math.h>
 #include <stdint.h>
 
 enum { CCODECS_LINEAR_STEPS = 4096 };
@@ -11,7 +12,12 @@ typedef struct ccodecs_linear {
   float signals[CCODECS_LINEAR_STEPS + 1];
 } ccodecs_linear;
 
-/// Fills the table. Source: IEC 61966-2-1.
+/// Returns the sRGB signal of linear light, both 0 to 1. Source: IEC 61966-2-1.
+static inline double ccodecs_srgb_signal(double light) {
+  return light <= 0.0031308 ? 12.92 * light : 1.055 * pow(light, 1 / 2.4) - 0.055;
+}
+
+/// Fills the table.
 void ccodecs_linear_fill(ccodecs_linear *linear);
 
 /// Returns the sRGB signal of `light`, with an error of at most two of 65535. Values outside 0 to 1 are clamped; NaN

@@ -7,6 +7,7 @@
 #ifdef CCODECS_LCMS
 
 #include "context.h"
+#include "linear.h"
 
 #include <math.h>
 
@@ -18,16 +19,11 @@ static const double srgb_primaries[3][3] = {
 static const double p3_primaries[3][3] = {
     {0.5151, 0.2412, -0.0011}, {0.2920, 0.6922, 0.0419}, {0.1571, 0.0666, 0.7841}};
 
-/// Converts linear light to the sRGB signal, both 0 to 1.
-static double encode(double light) {
-  return light <= 0.0031308 ? 12.92 * light : 1.055 * pow(light, 1 / 2.4) - 0.055;
-}
-
 /// Returns whether a curve matches sRGB's to within one 8-bit level.
 static bool is_srgb_curve(const cmsToneCurve *curve) {
   for (int level = 0; level <= 255; level++) {
     const double light = cmsEvalToneCurveFloat(curve, (float)level / 255);
-    if (!(fabs(encode(light) * 255 - level) <= 1)) {
+    if (!(fabs(ccodecs_srgb_signal(light) * 255 - level) <= 1)) {
       return false;
     }
   }
