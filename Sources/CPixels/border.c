@@ -46,13 +46,3 @@ bool cpixels_border_scan(
   *last = end / channels;
   return true;
 }
-
-void cpixels_border_premultiply(const uint8_t *rgba, uint8_t *premultiplied, size_t pixel_count) {
-  for (size_t i = 0; i < 4 * pixel_count; i += 4) {
-    const uint32_t alpha = rgba[i + 3];
-    for (size_t c = 0; c < 3; c++) {
-      premultiplied[i + c] = (uint8_t)((rgba[i + c] * alpha + 127) / 255);
-    }
-    premultiplied[i + 3] = (uint8_t)alpha;
-  }
-}

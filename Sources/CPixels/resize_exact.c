@@ -273,16 +273,6 @@ CPIXELS_AVX2 static void filter_rows_avx2(const cpixels_exact *e, uint32_t desti
 
 // MARK: Alpha
 
-static void premultiply(const uint8_t *source, uint8_t *destination, size_t count) {
-  for (size_t i = 0; i < count; i++, source += 4, destination += 4) {
-    for (uint32_t c = 0; c < 3; c++) {
-      const uint32_t product = source[c] * source[3] + 128u;
-      destination[c] = (uint8_t)(((product >> 8) + product) >> 8);
-    }
-    destination[3] = source[3];
-  }
-}
-
 static void unpremultiply(uint8_t *pixels, size_t count) {
   for (size_t i = 0; i < count; i++, pixels += 4) {
     const uint32_t alpha = pixels[3];
@@ -313,7 +303,7 @@ static void resample_columns(cpixels_exact *e, const uint8_t *row, uint8_t *dest
 /// Puts a source row into the ring.
 static void push_row(cpixels_exact *e, const uint8_t *row) {
   if (e->premultiplied != NULL) {
-    premultiply(row, e->premultiplied, e->options.horizontal.source_count);
+    cpixels_premultiply_8bit(row, e->premultiplied, e->options.horizontal.source_count);
     row = e->premultiplied;
   }
   uint8_t *destination = e->ring + e->pushed % e->ring_count * e->row_size;

@@ -70,7 +70,7 @@ package final class BorderFinder {
     var row = row
     if channelCount == 4 {
       let premultiplied = buffer.bytes(Self.premultipliedRow)
-      cpixels_border_premultiply(row, premultiplied, columns.count)
+      cpixels_premultiply_8bit(row, premultiplied, columns.count)
       row = UnsafePointer(premultiplied)
     }
     if !hasBounds { setBounds((0..<channelCount).map { row[$0] }) }

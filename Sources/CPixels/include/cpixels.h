@@ -586,9 +586,6 @@ bool cpixels_border_scan(
     const uint8_t *above, const uint8_t *marks, const uint8_t *below, size_t pixel_count, uint32_t channels,
     uint8_t *scratch, size_t *first, size_t *last);
 
-/// Multiplies the colors of RGBA pixels by alpha, rounded to nearest.
-void cpixels_border_premultiply(const uint8_t *rgba, uint8_t *premultiplied, size_t pixel_count);
-
 // MARK: Saliency
 //
 // Where a small image attracts attention: integer arithmetic, with the same results everywhere.
