@@ -179,6 +179,10 @@ void *cpixels_arena_take(cpixels_arena *arena, size_t count, size_t size);
 /// Allocates room for the weights of a sample on either axis, whose windows have these sizes.
 double *cpixels_arena_take_weights(cpixels_arena *arena, uint32_t across, uint32_t down);
 
+static inline uint32_t cpixels_round_up(uint32_t value, uint32_t multiple) {
+  return (value + multiple - 1) / multiple * multiple;
+}
+
 /// Returns the value of a kernel at a distance in its own unit.
 double cpixels_kernel_value(cpixels_kernel kernel, double x);
 

@@ -57,10 +57,6 @@ void cpixels_network_rgb(const uint8_t *row, size_t pixel_count, uint32_t channe
 
 // MARK: The arrangement
 
-static uint32_t rounded_up(uint32_t count, uint32_t multiple) {
-  return (count + multiple - 1) / multiple * multiple;
-}
-
 static uint32_t width_of(const plan *plan, const cpixels_network_value *value) {
   return plan->width >> value->level;
 }
@@ -71,7 +67,7 @@ static uint32_t height_of(const plan *plan, const cpixels_network_value *value) 
 
 /// The number of floats in a row.
 static uint32_t stride_of(const plan *plan, const cpixels_network_value *value) {
-  return rounded_up(width_of(plan, value) + 1, CPIXELS_NETWORK_COLUMN_MULTIPLE);
+  return cpixels_round_up(width_of(plan, value) + 1, CPIXELS_NETWORK_COLUMN_MULTIPLE);
 }
 
 /// The number of floats in a plane.
@@ -112,7 +108,7 @@ static void place(const cpixels_network *network, plan *plan, uint32_t index) {
 }
 
 static plan plan_for(const cpixels_network *network, uint32_t width, uint32_t height) {
-  plan plan = {.width = rounded_up(width, SIDE_MULTIPLE), .height = rounded_up(height, SIDE_MULTIPLE)};
+  plan plan = {.width = cpixels_round_up(width, SIDE_MULTIPLE), .height = cpixels_round_up(height, SIDE_MULTIPLE)};
   for (uint32_t i = 0; i < network->value_count; i++) {
     place(network, &plan, i);
   }
@@ -124,7 +120,7 @@ static plan plan_for(const cpixels_network *network, uint32_t width, uint32_t he
     columns = size > columns ? size : columns;
   }
   plan.zeros = plan.total;
-  plan.columns = plan.zeros + 2 * MARGIN + rounded_up(plan.width + 1, CPIXELS_NETWORK_COLUMN_MULTIPLE);
+  plan.columns = plan.zeros + 2 * MARGIN + cpixels_round_up(plan.width + 1, CPIXELS_NETWORK_COLUMN_MULTIPLE);
   plan.total = plan.columns + columns + MARGIN;
   return plan;
 }

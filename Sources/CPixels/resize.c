@@ -60,17 +60,13 @@ static const cpixels_resize_kernels *kernels_of(cpixels_isa isa) {
   }
 }
 
-static size_t round_up(size_t value, size_t multiple) {
-  return (value + multiple - 1) / multiple * multiple;
-}
-
 static void place_fixed(cpixels_arena *arena, cpixels_resizer *r) {
   const size_t channels = r->options.channels;
   const cpixels_axis_options *horizontal = &r->options.horizontal;
   cpixels_axis_place(arena, horizontal, cpixels_axis_choose(horizontal, r->kernels), r->kernels, true, &r->horizontal);
   cpixels_axis_place(arena, &r->options.vertical, CPIXELS_LAYOUT_PAIRS, r->kernels, true, &r->vertical);
   r->source_row_size = horizontal->source_count * channels;
-  r->source_stride = round_up(horizontal->source_count, 64);
+  r->source_stride = cpixels_round_up(horizontal->source_count, 64);
   r->ring_pair_size = channels * r->column_count * 2 * sizeof(int16_t);
   if (channels > 1) {
     r->source_planes = cpixels_arena_take(arena, 2 * channels, r->source_stride);
@@ -101,7 +97,7 @@ static void place_float(cpixels_arena *arena, cpixels_resizer *r) {
 
 /// Allocates all memory except init's scratch. `r->options` and `r->kernels` must be set.
 static void place(cpixels_arena *arena, cpixels_resizer *r) {
-  r->column_count = round_up(r->options.horizontal.destination_count, CPIXELS_COLUMN_MULTIPLE);
+  r->column_count = cpixels_round_up(r->options.horizontal.destination_count, CPIXELS_COLUMN_MULTIPLE);
   if (is_fixed(r)) {
     place_fixed(arena, r);
   } else {

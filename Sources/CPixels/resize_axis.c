@@ -86,10 +86,6 @@ static bool is_identity(const cpixels_axis_options *axis) {
          !is_emphasized(axis);
 }
 
-static uint32_t round_up(uint32_t value, uint32_t multiple) {
-  return (value + multiple - 1) / multiple * multiple;
-}
-
 bool cpixels_axis_is_valid(const cpixels_axis_options *axis) {
   return axis->source_count >= 1 && axis->source_count <= max_count && axis->destination_count >= 1 &&
          axis->destination_count <= max_count && axis->ratio > 0 && axis->ratio <= max_count &&
@@ -159,7 +155,7 @@ static uint32_t lane_depth(const cpixels_axis_options *options, cpixels_lane_sha
   if (spread + lanes.step > lanes.load_size) {
     return 0;
   }
-  const uint32_t steps = round_up(tap_count(options), lanes.step) / lanes.step;
+  const uint32_t steps = cpixels_round_up(tap_count(options), lanes.step) / lanes.step;
   const uint32_t fitting = (lanes.load_size - (uint32_t)spread) / lanes.step;
   const uint32_t depth = smaller(smaller(fitting, steps), lanes.max_depth);
   return options->source_count >= lanes.load_size + (steps - depth) * lanes.step ? depth : 0;
@@ -179,7 +175,7 @@ static cpixels_lane_shape lane_shape(const cpixels_axis_options *options, const 
 static uint32_t dot_multiple(const cpixels_axis_options *options, const cpixels_resize_kernels *kernels) {
   for (uint32_t i = 0; i < CPIXELS_DOT_MULTIPLES; i++) {
     const uint32_t multiple = kernels->dot_multiples[i];
-    if (multiple != 0 && options->source_count >= round_up(tap_count(options), multiple)) {
+    if (multiple != 0 && options->source_count >= cpixels_round_up(tap_count(options), multiple)) {
       return multiple;
     }
   }
@@ -203,13 +199,13 @@ static uint32_t window_of(
   case CPIXELS_LAYOUT_COPY:
     return 0;
   case CPIXELS_LAYOUT_PLAIN:
-    return is_fixed ? taps : round_up(taps, CPIXELS_FLOAT_TAP_MULTIPLE);
+    return is_fixed ? taps : cpixels_round_up(taps, CPIXELS_FLOAT_TAP_MULTIPLE);
   case CPIXELS_LAYOUT_PAIRS:
     return taps / 2 * 2 + 2;
   case CPIXELS_LAYOUT_DOTS:
-    return round_up(taps, dot_multiple(options, kernels));
+    return cpixels_round_up(taps, dot_multiple(options, kernels));
   case CPIXELS_LAYOUT_LANES:
-    return round_up(taps, lane_shape(options, kernels).step);
+    return cpixels_round_up(taps, lane_shape(options, kernels).step);
   }
   return 0;
 }
@@ -233,7 +229,7 @@ void cpixels_axis_place(
     axis->is_split = axis->lanes.is_split;
     axis->depth = lane_depth(options, axis->lanes);
     axis->last_base = axis->source_count - (axis->lanes.load_size + axis->window - axis->depth * axis->lanes.step);
-    destinations = round_up(axis->destination_count, axis->lanes.group);
+    destinations = cpixels_round_up(axis->destination_count, axis->lanes.group);
     axis->order = cpixels_arena_take(arena, destinations, axis->lanes.step);
   }
   axis->first = cpixels_arena_take(arena, destinations, sizeof(uint32_t));
@@ -495,7 +491,7 @@ static void copy_weights(cpixels_axis *axis, uint32_t from, uint32_t to) {
 /// one.
 static void fill_order(cpixels_axis *axis) {
   const cpixels_lane_shape lanes = axis->lanes;
-  const uint32_t padded_count = round_up(axis->destination_count, lanes.group);
+  const uint32_t padded_count = cpixels_round_up(axis->destination_count, lanes.group);
   for (uint32_t d = axis->destination_count; d < padded_count; d++) {
     axis->first[d] = axis->first[axis->destination_count - 1];
   }
@@ -512,7 +508,8 @@ static void split_weights(cpixels_axis *axis) {
   enum { LARGEST_COUNT = CPIXELS_SPLIT_DOT_MULTIPLE };
   const bool is_lanes = axis->layout == CPIXELS_LAYOUT_LANES;
   const size_t count = is_lanes ? (size_t)axis->lanes.group * axis->lanes.step : CPIXELS_SPLIT_DOT_MULTIPLE;
-  const size_t total = (size_t)round_up(axis->destination_count, is_lanes ? axis->lanes.group : 1) * axis->window;
+  const size_t total =
+      (size_t)cpixels_round_up(axis->destination_count, is_lanes ? axis->lanes.group : 1) * axis->window;
   for (size_t at = 0; at < total; at += count) {
     int16_t whole[LARGEST_COUNT];
     memcpy(whole, axis->fixed_weights + at, count * sizeof *whole);
@@ -560,7 +557,7 @@ static void fill_weights(const cpixels_axis_options *options, double *scratch, c
 void cpixels_axis_fill(const cpixels_axis_options *options, double *scratch, cpixels_axis *axis) {
   const bool is_lanes = axis->layout == CPIXELS_LAYOUT_LANES;
   if (is_lanes) {
-    const size_t count = round_up(axis->destination_count, axis->lanes.group);
+    const size_t count = cpixels_round_up(axis->destination_count, axis->lanes.group);
     memset(axis->fixed_weights, 0, count * axis->window * sizeof(int16_t));
   }
   fill_weights(options, scratch, axis);
