@@ -4,6 +4,7 @@
 #ifdef CCODECS_LCMS
 
 #include "context.h"
+#include "linear.h"
 #include "profile.h"
 #include "shaper.h"
 

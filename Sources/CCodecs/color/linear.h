@@ -1,4 +1,4 @@
-// Conversion of linear light to the sRGB signal. Private to CCodecs.
+// Conversion of linear light to the sRGB signal, and of samples of 16 bits to 8. Private to CCodecs.
 
 #pragma once
 
@@ -29,4 +29,9 @@ static inline uint16_t ccodecs_linear_signal(const ccodecs_linear *linear, float
   const int step = place < CCODECS_LINEAR_STEPS ? (int)place : CCODECS_LINEAR_STEPS - 1;
   const float *signals = linear->signals + step;
   return (uint16_t)(signals[0] + (signals[1] - signals[0]) * (place - (float)step) + 0.5f);
+}
+
+/// Returns the level of 8 bits that is nearest to a sample of 16 bits.
+static inline uint8_t ccodecs_narrow(uint32_t sample) {
+  return (uint8_t)((sample * 255 + 32895) >> 16);
 }

@@ -19,8 +19,3 @@ color_shaper *ccodecs_shaper_create(cmsHPROFILE profile, cmsHPROFILE target, col
 void ccodecs_shaper_convert(
     const color_shaper *shaper, const uint16_t *source, uint8_t *destination, size_t pixel_count, bool has_alpha,
     bool keeps_depth);
-
-/// Returns the level of 8 bits that is nearest to a sample of 16 bits.
-static inline uint8_t ccodecs_narrow(uint32_t sample) {
-  return (uint8_t)((sample * 255 + 32895) >> 16);
-}

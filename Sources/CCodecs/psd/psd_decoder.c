@@ -6,6 +6,7 @@
 // selection. Not supported: Lab, multichannel, 32 bits, ZIP. Source: Adobe Photoshop File Formats Specification (2019).
 
 #include "psd_decoder.h"
+#include "../color/linear.h"
 #include "../formats.h"
 #include "../memory/bytes.h"
 
@@ -182,7 +183,7 @@ static void put_sample(const psd_decoder *d, uint8_t *out, size_t index, uint32_
   if (d->base.header.is_16bit) {
     ((uint16_t *)(void *)out)[index] = (uint16_t)value;
   } else {
-    out[index] = (uint8_t)(d->bits == 16 ? (value * 255u + 32767) / 65535 : value);
+    out[index] = d->bits == 16 ? ccodecs_narrow(value) : (uint8_t)value;
   }
 }
 

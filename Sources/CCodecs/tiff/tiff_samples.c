@@ -82,10 +82,6 @@ static uint16_t read_16bit_sample(const tiff_decoder *d, const uint8_t *row, siz
   }
 }
 
-static uint8_t narrow(uint16_t sample) {
-  return (uint8_t)((sample * 255u + 32767) / 65535);
-}
-
 void ccodecs_tiff_keep_row(
     const tiff_decoder *d, uint32_t band_row, uint32_t first_x, const uint8_t *row, uint32_t count, uint32_t sample) {
   const size_t place = ((size_t)band_row * d->base.header.width + first_x) * d->kept;
@@ -105,7 +101,7 @@ void ccodecs_tiff_keep_row(
       uint8_t *out = (uint8_t *)d->band + place + k;
       for (uint32_t x = 0; x < count; x++) {
         const size_t index = (size_t)x * stride + first;
-        out[(size_t)x * d->kept] = d->bits > 8 ? narrow(read_16bit_sample(d, row, index, k >= d->colors))
+        out[(size_t)x * d->kept] = d->bits > 8 ? ccodecs_narrow(read_16bit_sample(d, row, index, k >= d->colors))
                                                : read_sample(d, row, index, k >= d->colors);
       }
     }
@@ -152,7 +148,7 @@ static void convert_8bit_lab(const tiff_decoder *d, const uint8_t *lab, uint8_t 
   uint16_t color[3];
   convert_lab(d, (float)lab[0] * (100.0f / 255), a, b, color);
   for (int i = 0; i < 3; i++) {
-    rgb[i] = narrow(color[i]);
+    rgb[i] = ccodecs_narrow(color[i]);
   }
 }
 
