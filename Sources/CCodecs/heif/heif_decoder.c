@@ -348,10 +348,9 @@ static ccodecs_status open_file(heif_decoder *d) {
 static ccodecs_status read_header(ccodecs_decoder *base, ccodecs_input *input) {
   heif_decoder *d = (heif_decoder *)base;
   base->header.buffers_input = true;
-  if (!ccodecs_bytes_append(&d->file, input->bytes, input->count, base->budget)) {
+  if (!ccodecs_bytes_gather(&d->file, input, SIZE_MAX, base->budget)) {
     return ccodecs_decoder_fail(base, CCODECS_NO_MEMORY, "no room to buffer the file");
   }
-  ccodecs_input_advance(input, input->count);
   return input->is_last ? open_file(d) : CCODECS_NEEDS_INPUT;
 }
 

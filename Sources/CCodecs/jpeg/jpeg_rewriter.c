@@ -375,13 +375,10 @@ static ccodecs_status take_code(jpeg_rewriter *j, ccodecs_input *input, ccodecs_
 
 /// Moves bytes from the window to the segment until it has `wanted` bytes. Returns CCODECS_OK when it has.
 static ccodecs_status gather(jpeg_rewriter *j, ccodecs_input *input, size_t wanted) {
-  const size_t missing = wanted > j->segment.count ? wanted - j->segment.count : 0;
-  const size_t count = input->count < missing ? input->count : missing;
-  if (!ccodecs_bytes_append(&j->segment, input->bytes, count, j->base.budget)) {
+  if (!ccodecs_bytes_gather(&j->segment, input, wanted, j->base.budget)) {
     return ccodecs_rewriter_fail_for_room(&j->base);
   }
-  ccodecs_input_advance(input, count);
-  return count == missing ? CCODECS_OK : CCODECS_NEEDS_INPUT;
+  return j->segment.count >= wanted ? CCODECS_OK : CCODECS_NEEDS_INPUT;
 }
 
 static void drop_segment(jpeg_rewriter *j) {

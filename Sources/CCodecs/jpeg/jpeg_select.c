@@ -189,15 +189,12 @@ static bool read_segment(jpeg_selector *s, uint8_t marker, const uint8_t *p, siz
 
 /// Moves bytes from the window to the segment until it has `wanted` bytes. Returns true when it has.
 static bool gather(jpeg_selector *s, ccodecs_input *input, size_t wanted, ccodecs_status *status) {
-  const size_t missing = wanted > s->segment.count ? wanted - s->segment.count : 0;
-  const size_t count = input->count < missing ? input->count : missing;
   *status = CCODECS_NEEDS_INPUT;
-  if (count > 0 && !ccodecs_bytes_append(&s->segment, input->bytes, count, s->base.budget)) {
+  if (!ccodecs_bytes_gather(&s->segment, input, wanted, s->base.budget)) {
     *status = no_room(s);
     return false;
   }
-  ccodecs_input_advance(input, count);
-  return count == missing;
+  return s->segment.count >= wanted;
 }
 
 /// Ends a segment, and keeps its first `count` bytes.

@@ -206,10 +206,9 @@ static ccodecs_status run(jpeg_turbo *d, ccodecs_input *input, step step) {
     if (input->is_last) {
       return ccodecs_decoder_fail(&d->base, CCODECS_TRUNCATED, "the JPEG data ends before the image");
     }
-    if (!ccodecs_bytes_append(&d->carry, input->bytes, input->count, d->base.budget)) {
+    if (!ccodecs_bytes_gather(&d->carry, input, SIZE_MAX, d->base.budget)) {
       return ccodecs_decoder_fail(&d->base, CCODECS_NO_MEMORY, "no room for a marker segment");
     }
-    ccodecs_input_advance(input, input->count);
     return CCODECS_NEEDS_INPUT;
   }
 }

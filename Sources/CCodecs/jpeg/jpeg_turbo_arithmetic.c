@@ -39,9 +39,8 @@ bool ccodecs_jpeg_turbo_has_too_many_scans(jpeg_turbo *d) {
 }
 
 ccodecs_status ccodecs_jpeg_turbo_carry_all(jpeg_turbo *d, ccodecs_input *input) {
-  if (!ccodecs_bytes_append(&d->carry, input->bytes, input->count, d->base.budget)) {
+  if (!ccodecs_bytes_gather(&d->carry, input, SIZE_MAX, d->base.budget)) {
     return ccodecs_decoder_fail(&d->base, CCODECS_NO_MEMORY, "no room to buffer the file");
   }
-  ccodecs_input_advance(input, input->count);
   return CCODECS_NEEDS_INPUT;
 }

@@ -43,6 +43,16 @@ bool ccodecs_bytes_append(ccodecs_bytes *bytes, const uint8_t *source, size_t co
   return true;
 }
 
+bool ccodecs_bytes_gather(ccodecs_bytes *bytes, ccodecs_input *input, size_t wanted, ccodecs_budget *budget) {
+  const size_t missing = bytes->count < wanted ? wanted - bytes->count : 0;
+  const size_t count = input->count < missing ? input->count : missing;
+  if (!ccodecs_bytes_append(bytes, input->bytes, count, budget)) {
+    return false;
+  }
+  ccodecs_input_advance(input, count);
+  return true;
+}
+
 void ccodecs_bytes_take(ccodecs_bytes *bytes, size_t count) {
   bytes->first += count;
   bytes->count -= count;

@@ -35,6 +35,9 @@ bool ccodecs_bytes_reserve(ccodecs_bytes *bytes, size_t extra, ccodecs_budget *b
 /// Appends a copy of `count` bytes. Returns false if the budget is exhausted.
 bool ccodecs_bytes_append(ccodecs_bytes *bytes, const uint8_t *source, size_t count, ccodecs_budget *budget);
 
+/// Appends bytes from the window until there are `wanted`, and consumes them. Returns false if the budget is exhausted.
+bool ccodecs_bytes_gather(ccodecs_bytes *bytes, ccodecs_input *input, size_t wanted, ccodecs_budget *budget);
+
 /// Consumes `count` bytes from the front.
 void ccodecs_bytes_take(ccodecs_bytes *bytes, size_t count);
 

@@ -48,13 +48,10 @@ static ccodecs_status corrupt(ico_decoder *d, const char *reason) {
 /// Buffers the first `wanted` bytes of the file. Returns CCODECS_OK, CCODECS_NEEDS_INPUT, or CCODECS_DONE if the file
 /// is shorter.
 static ccodecs_status hold(ico_decoder *d, ccodecs_input *input, size_t wanted) {
-  const size_t missing = d->file.count < wanted ? wanted - d->file.count : 0;
-  const size_t count = input->count < missing ? input->count : missing;
-  if (!ccodecs_bytes_append(&d->file, input->bytes, count, d->base.budget)) {
+  if (!ccodecs_bytes_gather(&d->file, input, wanted, d->base.budget)) {
     return ccodecs_decoder_fail(&d->base, CCODECS_NO_MEMORY, "no room to buffer the ICO file");
   }
-  ccodecs_input_advance(input, count);
-  return count == missing ? CCODECS_OK : input->is_last ? CCODECS_DONE : CCODECS_NEEDS_INPUT;
+  return d->file.count >= wanted ? CCODECS_OK : input->is_last ? CCODECS_DONE : CCODECS_NEEDS_INPUT;
 }
 
 static const uint8_t *entry_at(const ico_decoder *d, uint32_t index) {
@@ -278,12 +275,9 @@ static void leave_image(ico_decoder *d) {
 static ccodecs_status read_header(ccodecs_decoder *base, ccodecs_input *input) {
   ico_decoder *d = (ico_decoder *)base;
   if (base->must_buffer_input && !d->is_whole) {
-    if (!ccodecs_bytes_append(&d->file, input->bytes, input->count, base->budget)) {
-      return ccodecs_decoder_fail(base, CCODECS_NO_MEMORY, "no room to buffer the ICO file");
-    }
-    ccodecs_input_advance(input, input->count);
-    if (!input->is_last) {
-      return CCODECS_NEEDS_INPUT;
+    const ccodecs_status status = hold(d, input, SIZE_MAX);
+    if (status != CCODECS_DONE) {
+      return status;
     }
     d->is_whole = true;
     leave_image(d);

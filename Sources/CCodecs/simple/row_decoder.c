@@ -25,10 +25,9 @@ ccodecs_status ccodecs_row_decoder_end_header(row_decoder *d, const ccodecs_inpu
 
 ccodecs_status ccodecs_row_decoder_look_ahead(row_decoder *d, ccodecs_input *input) {
   d->base.header.buffers_input = true;
-  if (!ccodecs_bytes_append(&d->ahead, input->bytes, input->count, d->base.budget)) {
+  if (!ccodecs_bytes_gather(&d->ahead, input, SIZE_MAX, d->base.budget)) {
     return ccodecs_decoder_fail(&d->base, CCODECS_NO_MEMORY, "no room to buffer the %s file", format_of(d)->name);
   }
-  ccodecs_input_advance(input, input->count);
   return CCODECS_OK;
 }
 

@@ -317,10 +317,9 @@ static ccodecs_status read_profile(tiff_decoder *d) {
 static ccodecs_status read_header(ccodecs_decoder *base, ccodecs_input *input) {
   tiff_decoder *d = (tiff_decoder *)base;
   base->header.buffers_input = true;
-  if (!ccodecs_bytes_append(&d->file.bytes, input->bytes, input->count, base->budget)) {
+  if (!ccodecs_bytes_gather(&d->file.bytes, input, SIZE_MAX, base->budget)) {
     return ccodecs_decoder_fail(base, CCODECS_NO_MEMORY, "no room to buffer the TIFF file");
   }
-  ccodecs_input_advance(input, input->count);
   if (!input->is_last) {
     return CCODECS_NEEDS_INPUT;
   }

@@ -98,13 +98,8 @@ static ccodecs_status wait_or_fail(webp_decoder *d, const ccodecs_input *input) 
 
 /// Buffers bytes until there are `count`. Returns CCODECS_OK, CCODECS_NEEDS_INPUT or the failure.
 static ccodecs_status collect(webp_decoder *d, ccodecs_input *input, size_t count) {
-  if (d->file.count < count) {
-    const size_t missing = count - d->file.count;
-    const size_t taken = input->count < missing ? input->count : missing;
-    if (!ccodecs_bytes_append(&d->file, input->bytes, taken, d->base.budget)) {
-      return ccodecs_decoder_fail(&d->base, CCODECS_NO_MEMORY, "no room for a frame of the WebP");
-    }
-    ccodecs_input_advance(input, taken);
+  if (!ccodecs_bytes_gather(&d->file, input, count, d->base.budget)) {
+    return ccodecs_decoder_fail(&d->base, CCODECS_NO_MEMORY, "no room for a frame of the WebP");
   }
   return d->file.count >= count ? CCODECS_OK : wait_or_fail(d, input);
 }
