@@ -417,7 +417,12 @@ static ccodecs_status start(ccodecs_decoder *base, const ccodecs_decode_options 
   if (d->sample_format == SAMPLEFORMAT_IEEEFP || d->is_lab) {
     ccodecs_linear_fill(&d->linear);
   }
-  return d->block == NULL || d->band == NULL || d->strip == NULL ? CCODECS_NO_MEMORY : CCODECS_OK;
+  if (d->block == NULL || d->band == NULL || d->strip == NULL) {
+    return CCODECS_NO_MEMORY;
+  }
+  // Of a row with several samples per pixel, libtiff's CCITT decoders write only as many bits as there are pixels.
+  memset(d->block, 0, d->block_bytes);
+  return CCODECS_OK;
 }
 
 // MARK: Bands
