@@ -26,34 +26,17 @@ package enum ColorProfile {
   /// Returns the level as which the profiles of PQ and HLG show light that is `level` of the reference white, 203 cd/m².
   package static func hdrLevel(_ level: UInt8) -> UInt8 { ccodecs_profile_hdr_level(level) }
 
-  /// Converts an sRGB color to the colors of an RGB profile.
+  /// Converts pixels from sRGB to the colors of a profile; they stay as they are if it does not define this direction.
   /// - Parameters:
-  ///   - color: Red, green and blue.
+  ///   - pixels: Red, green, blue and alpha, which is kept. Those of a gray profile become equal, and those of a profile
+  ///     for CMYK a pixel of `cmyk8`.
   ///   - profile: The profile, which may be malformed.
   ///   - budget: The budget of the image, which is charged during the call.
-  /// - Returns: Red, green and blue; `color` itself if the profile does not define this direction.
-  package static func convert(_ color: [UInt8], to profile: [UInt8], budget: ImageBudget) -> [UInt8] {
-    precondition(color.count == 3, "a color has three channels")
-    var converted = color
-    profile.withUnsafeBufferPointer { profile in
-      converted.withUnsafeMutableBufferPointer { color in
-        guard let bytes = profile.baseAddress, let channels = color.baseAddress else { return }
-        _ = ccodecs_profile_convert_color(bytes, profile.count, channels, budget.account)
-      }
-    }
-    return converted
-  }
-
-  /// Converts sRGB pixels to the colors of an RGB profile; they stay as they are if it does not define this direction.
-  /// - Parameters:
-  ///   - pixels: Red, green, blue and alpha, which is kept.
-  ///   - profile: The profile, which may be malformed.
-  ///   - budget: The budget of the image, which is charged during the call.
-  package static func convert(pixels: inout [UInt8], to profile: [UInt8], budget: ImageBudget) {
+  package static func convert(_ pixels: inout [UInt8], to profile: [UInt8], budget: ImageBudget) {
     profile.withUnsafeBufferPointer { profile in
       pixels.withUnsafeMutableBufferPointer { pixels in
         guard let bytes = profile.baseAddress, let first = pixels.baseAddress else { return }
-        _ = ccodecs_profile_convert_pixels(bytes, profile.count, first, pixels.count / 4, budget.account)
+        _ = ccodecs_profile_convert(bytes, profile.count, first, pixels.count / 4, budget.account)
       }
     }
   }

@@ -40,9 +40,7 @@ package final class BorderFinder {
     scratch = try RowBuffer(rowByteCount: (columns.count + 2) * format.channelCount, rowCount: 1, budget: budget)
     hasBounds = false
     if let color {
-      // Source: JFIF 1.02, "Conversion to and from RGB", in 1/65536.
-      let luma = (19595 * Int(color[0]) + 38470 * Int(color[1]) + 7471 * Int(color[2]) + 32768) >> 16
-      setBounds(channelCount == 1 ? [UInt8(luma)] : Array((color + [255]).prefix(channelCount)))
+      setBounds(channelCount == 1 ? [PixelConverter.luma(color)] : Array((color + [255]).prefix(channelCount)))
     }
   }
 

@@ -77,7 +77,7 @@ package struct OverlayPixels: Sendable {
 
   /// Converts the colors from sRGB to those of an RGB profile.
   package mutating func convertColors(to profile: [UInt8], budget: ImageBudget) {
-    ColorProfile.convert(pixels: &bytes, to: profile, budget: budget)
+    ColorProfile.convert(&bytes, to: profile, budget: budget)
   }
 
   /// The place on an image of which one plane is drawn on.

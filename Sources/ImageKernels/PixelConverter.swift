@@ -32,6 +32,13 @@ package struct PixelConverter {
   /// The default for the maximum number of rows per call.
   package static let usualRowCount = 16
 
+  /// Returns the luma of red, green and blue.
+  package static func luma(_ color: [UInt8]) -> UInt8 {
+    // Source: JFIF 1.02, "Conversion to and from RGB", in 1/65536.
+    let (red, green, blue) = (Int(color[0]), Int(color[1]), Int(color[2]))
+    return UInt8((19595 * red + 38470 * green + 7471 * blue + 32768) >> 16)
+  }
+
   /// Creates a converter and allocates its output rows.
   /// - `background`: red, green and blue behind pixels that are not opaque, if the result has no alpha.
   /// - `rowCount`: the maximum number of rows per call.

@@ -8,7 +8,7 @@ import subprocess
 import grpc
 import numpy as np
 import pytest
-from conftest import Client, Worker, built_in
+from conftest import Client, Worker, built_in, fixture_bytes
 from PIL import Image
 
 AREA = {"x": 60, "y": 40, "width": 100, "height": 90}
@@ -105,6 +105,15 @@ def test_decoders_that_enlarge_chroma_mix_nothing_of_a_region_with_what_is_aroun
                 regions=[{"area": area, "shape": shape, "effect": "REGION_EFFECT_FILL"}])
             results.append(chunks(responses))
         assert results[0] == results[1] == results[2], size
+
+
+@pytest.mark.parametrize("space, level", [("COLOR_SPACE_SRGB", 128), ("COLOR_SPACE_KEEP", 109)])
+def test_a_region_of_a_gray_image_has_its_color_whatever_the_profile(client, space, level):
+    file = io.BytesIO()
+    Image.new("L", (60, 40), 200).save(file, "PNG", icc_profile=fixture_bytes("gray-gamma-1.8.icc"))
+    gray = {"area": AREA | {"x": 10, "y": 10, "width": 20}, "color": {"red": 128, "green": 128, "blue": 128}}
+    result = chunks(parts(client, file.getvalue(), color_space=space, regions=[gray]))
+    assert Image.open(io.BytesIO(result)).getpixel((20, 20)) == level
 
 
 def test_commands_print_what_is_hidden(tmp_path, client, worker):

@@ -157,9 +157,9 @@ static void convert_colors(ccodecs_decoder *decoder, ccodecs_budget *budget, uin
   size_t profile_count;
   ccodecs_decoder_profile(decoder, &profile, &profile_count);
   check((profile_count > 0) == ccodecs_decoder_header(decoder)->has_profile, "a profile is stated");
-  uint8_t color[3] = {seed & 255, seed >> 8 & 255, 77};
+  uint8_t color[4] = {seed & 255, seed >> 8 & 255, 77, 255};
   if (profile_count > 0) {
-    sink = ccodecs_profile_convert_color(profile, profile_count, color, budget) ? color[0] : 0;
+    sink = ccodecs_profile_convert(profile, profile_count, color, 1, budget) ? color[0] : 0;
   }
   const size_t used = budget->used;
   const size_t from_srgb = ccodecs_conversion_estimate_from_srgb();

@@ -280,33 +280,39 @@ void ccodecs_conversion_destroy(ccodecs_conversion *conversion) {
 
 // MARK: Single colors
 
-/// Pixels of sRGB.
-typedef struct srgb_pixels {
-  uint8_t *samples;
-  size_t count;
-  cmsUInt32Number format; ///< TYPE_RGB_8 or TYPE_RGBA_8.
-} srgb_pixels;
-
 /// The number of pixels that are converted in one call of the library.
 enum { CONVERTED_PIXELS = 1 << 16 };
 
-/// Converts pixels from sRGB to the space of a profile. Returns false if the profile does not define it.
-static bool convert_from_srgb(cmsContext context, const ccodecs_bytes *profile, srgb_pixels pixels) {
+/// Creates what converts from sRGB to the space of a profile; NULL if the profile does not define it.
+static cmsHTRANSFORM transform_from_srgb(cmsContext context, cmsHPROFILE srgb, cmsHPROFILE profile) {
+  if (srgb == NULL || profile == NULL) {
+    return NULL;
+  }
+  const cmsColorSpaceSignature space = cmsGetColorSpace(profile);
+  const cmsUInt32Number exactly = cmsFLAGS_NOOPTIMIZE | (space == cmsSigRgbData ? cmsFLAGS_COPY_ALPHA : 0);
+  const cmsUInt32Number output = space == cmsSigRgbData    ? TYPE_RGBA_8
+                                 : space == cmsSigGrayData ? TYPE_GRAY_8 | EXTRA_SH(3)
+                                 : space == cmsSigCmykData ? TYPE_CMYK_8_REV
+                                                           : 0;
+  return output == 0 ? NULL
+                     : cmsCreateTransformTHR(
+                           context, srgb, TYPE_RGBA_8, profile, output, INTENT_RELATIVE_COLORIMETRIC, exactly);
+}
+
+/// Converts RGBA from sRGB to the space of a profile. Returns false if the profile does not define it.
+static bool convert_from_srgb(cmsContext context, const ccodecs_bytes *profile, uint8_t *pixels, size_t pixel_count) {
   cmsHPROFILE opened = cmsOpenProfileFromMemTHR(context, ccodecs_bytes_start(profile), (cmsUInt32Number)profile->count);
   cmsHPROFILE srgb = cmsCreate_sRGBProfileTHR(context);
-  cmsHTRANSFORM transform = NULL;
-  if (opened != NULL && srgb != NULL && cmsGetColorSpace(opened) == cmsSigRgbData) {
-    transform = cmsCreateTransformTHR(
-        context, srgb, pixels.format, opened, pixels.format, INTENT_RELATIVE_COLORIMETRIC,
-        cmsFLAGS_NOOPTIMIZE | cmsFLAGS_COPY_ALPHA);
-  }
+  cmsHTRANSFORM transform = transform_from_srgb(context, srgb, opened);
   const bool is_defined = transform != NULL;
   if (is_defined) {
-    const size_t size = pixels.format == TYPE_RGBA_8 ? 4 : 3;
-    for (size_t i = 0; i < pixels.count; i += CONVERTED_PIXELS) {
-      const size_t left = pixels.count - i;
-      uint8_t *samples = pixels.samples + size * i;
+    for (size_t i = 0; i < pixel_count; i += CONVERTED_PIXELS) {
+      const size_t left = pixel_count - i;
+      uint8_t *samples = pixels + 4 * i;
       cmsDoTransform(transform, samples, samples, (cmsUInt32Number)(left < CONVERTED_PIXELS ? left : CONVERTED_PIXELS));
+    }
+    for (size_t i = 0; cmsGetColorSpace(opened) == cmsSigGrayData && i < pixel_count; i++) {
+      memset(pixels + 4 * i + 1, pixels[4 * i], 2);
     }
     cmsDeleteTransform(transform);
   }
@@ -315,7 +321,8 @@ static bool convert_from_srgb(cmsContext context, const ccodecs_bytes *profile, 
   return is_defined;
 }
 
-static bool profile_convert(const uint8_t *icc, size_t icc_count, srgb_pixels pixels, ccodecs_budget *budget) {
+bool ccodecs_profile_convert(
+    const uint8_t *icc, size_t icc_count, uint8_t *pixels, size_t pixel_count, ccodecs_budget *budget) {
   ccodecs_bytes copy = {0};
   color_allowance allowance = {.budget = budget, .left = ccodecs_color_allowance(icc_count)};
   if (icc_count < PROFILE_TABLE + 4 || !ccodecs_bytes_append(&copy, icc, icc_count, budget)) {
@@ -323,22 +330,12 @@ static bool profile_convert(const uint8_t *icc, size_t icc_count, srgb_pixels pi
   }
   hide_elements(&copy);
   cmsContext context = ccodecs_color_context(&allowance);
-  const bool is_converted = context != NULL && convert_from_srgb(context, &copy, pixels);
+  const bool is_converted = context != NULL && convert_from_srgb(context, &copy, pixels, pixel_count);
   if (context != NULL) {
     cmsDeleteContext(context);
   }
   ccodecs_bytes_free(&copy, budget);
   return is_converted;
-}
-
-bool ccodecs_profile_convert_color(const uint8_t *icc, size_t icc_count, uint8_t color[3], ccodecs_budget *budget) {
-  return profile_convert(icc, icc_count, (srgb_pixels){.samples = color, .count = 1, .format = TYPE_RGB_8}, budget);
-}
-
-bool ccodecs_profile_convert_pixels(
-    const uint8_t *icc, size_t icc_count, uint8_t *rgba, size_t pixel_count, ccodecs_budget *budget) {
-  const srgb_pixels pixels = {.samples = rgba, .count = pixel_count, .format = TYPE_RGBA_8};
-  return profile_convert(icc, icc_count, pixels, budget);
 }
 
 #endif

@@ -135,19 +135,11 @@ void ccodecs_conversion_destroy(ccodecs_conversion *conversion) {
   (void)conversion;
 }
 
-bool ccodecs_profile_convert_color(const uint8_t *icc, size_t icc_count, uint8_t color[3], ccodecs_budget *budget) {
+bool ccodecs_profile_convert(
+    const uint8_t *icc, size_t icc_count, uint8_t *pixels, size_t pixel_count, ccodecs_budget *budget) {
   (void)icc;
   (void)icc_count;
-  (void)color;
-  (void)budget;
-  return false;
-}
-
-bool ccodecs_profile_convert_pixels(
-    const uint8_t *icc, size_t icc_count, uint8_t *rgba, size_t pixel_count, ccodecs_budget *budget) {
-  (void)icc;
-  (void)icc_count;
-  (void)rgba;
+  (void)pixels;
   (void)pixel_count;
   (void)budget;
   return false;

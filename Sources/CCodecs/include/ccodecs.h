@@ -558,13 +558,12 @@ ccodecs_status ccodecs_decoder_create_conversion(
 /// cd/m2: 229 for 255.
 uint8_t ccodecs_profile_hdr_level(uint8_t level);
 
-/// Converts one sRGB color to the colors of a profile for RGB. Returns false, and leaves `color` as it is, if the
-/// profile does not define this direction, or if the budget is exhausted. Frees all memory before it returns.
-bool ccodecs_profile_convert_color(const uint8_t *icc, size_t icc_count, uint8_t color[3], ccodecs_budget *budget);
-
-/// As ccodecs_profile_convert_color, for pixels of red, green, blue and alpha, which is kept.
-bool ccodecs_profile_convert_pixels(
-    const uint8_t *icc, size_t icc_count, uint8_t *rgba, size_t pixel_count, ccodecs_budget *budget);
+/// Converts pixels of red, green, blue and alpha from sRGB to the colors of a profile. Alpha is kept for RGB; gray has
+/// the same value three times; CMYK takes all four samples, as CCODECS_PIXELS_CMYK8. Returns false, and leaves the
+/// pixels as they are, if the profile does not define this direction, or if the budget is exhausted. Frees all memory
+/// before it returns.
+bool ccodecs_profile_convert(
+    const uint8_t *icc, size_t icc_count, uint8_t *pixels, size_t pixel_count, ccodecs_budget *budget);
 
 /// Converts `pixel_count` pixels. 16-bit samples must be aligned to two bytes. `source` and `destination` may be the
 /// same if the conversion keeps the sample layout.

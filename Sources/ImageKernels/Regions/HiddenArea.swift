@@ -6,8 +6,8 @@ internal import ImageCodecs
 package struct HiddenArea: Sendable, Hashable {
   /// The content of an area in place of its pixels.
   package enum Effect: Sendable, Hashable {
-    /// A color with 8 bits per channel: red, green and blue.
-    case fill(red: UInt8, green: UInt8, blue: UInt8)
+    /// A pixel of 8 bits: red, green, blue and alpha, or CMYK.
+    case fill([UInt8])
     /// The mean of each block.
     case pixelate
     /// A gradient between the means of blocks.

@@ -74,10 +74,10 @@ package final class PlaneMask {
 
   /// Returns the samples of a filled area in a plane of `format`; empty for other effects.
   private static func samples(of effect: HiddenArea.Effect, _ format: PixelFormat, plane: Int) -> [UInt16] {
-    guard case .fill(let fillRed, let fillGreen, let fillBlue) = effect else { return [] }
-    let (red, green, blue) = (Int(fillRed), Int(fillGreen), Int(fillBlue))
+    guard case .fill(let pixel) = effect else { return [] }
+    let (red, green, blue) = (Int(pixel[0]), Int(pixel[1]), Int(pixel[2]))
+    let luma = Int(PixelConverter.luma(pixel))
     // Source: JFIF 1.02, "Conversion to and from RGB", in 1/65536.
-    let luma = (19595 * red + 38470 * green + 7471 * blue + 32768) >> 16
     let channels: [Int] =
       switch format {
       case .gray8, .gray16: [luma]
@@ -88,7 +88,7 @@ package final class PlaneMask {
         default: [min(255, 128 + ((32768 * red - 27439 * green - 5329 * blue + 32768) >> 16))]
         }
       case .rgb8, .rgb16: [red, green, blue]
-      case .rgba8, .rgba16, .premultipliedRGBA16, .cmyk8: [red, green, blue, 255]
+      case .rgba8, .rgba16, .premultipliedRGBA16, .cmyk8: pixel.map(Int.init)
       }
     let samples = channels.map { UInt16(format.is16Bit ? $0 * 257 : $0) }
     return samples + Array(repeating: 0, count: 4 - samples.count)

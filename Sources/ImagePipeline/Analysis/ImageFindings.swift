@@ -80,7 +80,7 @@ extension ProcessingConfiguration {
     // An error of a region is found again when the result is planned.
     return (regions ?? []).enumerated().compactMap { index, region in
       region.shape == .faces
-        ? nil : try? region.hiddenArea(index: index, of: header, orientation, color: region.color)
+        ? nil : try? region.hiddenArea(index: index, of: header, orientation, fill: [0, 0, 0, 255])
     }
   }
 

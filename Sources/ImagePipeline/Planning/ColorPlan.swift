@@ -1,4 +1,5 @@
 internal import ImageCodecs
+internal import ImageKernels
 
 /// A property that keeps the colors of a result from the requested space.
 package enum ColorObstacle: String, Sendable, Hashable {
@@ -124,23 +125,23 @@ struct ImageAttachments {
   let metadata: ImageMetadata
   let budget: ImageBudget
 
-  /// Returns an sRGB color as samples of PQ or HLG, whose white is the reference white of 203 cd/m².
-  func brightened(_ color: Color) -> Color {
-    let channels = [color.red, color.green, color.blue].map(ColorProfile.hdrLevel)
-    let converted = ColorProfile.convert(channels, to: profile, budget: budget)
-    return Color(red: converted[0], green: converted[1], blue: converted[2])
-  }
-
   /// Returns an sRGB color as the samples of a result.
   func samples(of color: Color, _ gamut: ImageHeader.Gamut, _ profile: [UInt8]) -> Color {
-    gamut == .hdr ? brightened(color) : converted(color, to: profile)
+    let profile = gamut == .hdr ? self.profile : profile
+    let pixel = pixel(of: color, profile, isGray: false, isHDR: gamut == .hdr)
+    return Color(red: pixel[0], green: pixel[1], blue: pixel[2])
   }
 
-  /// Returns an sRGB color as the samples of rows with `profile`.
-  func converted(_ color: Color, to profile: [UInt8]) -> Color {
-    guard !profile.isEmpty, color != .white else { return color }
-    let channels = ColorProfile.convert([color.red, color.green, color.blue], to: profile, budget: budget)
-    return Color(red: channels[0], green: channels[1], blue: channels[2])
+  /// Returns an sRGB color as an opaque pixel of rows with `profile`: red, green, blue and alpha, or CMYK.
+  /// - `isGray`: whether the rows are gray, which has the luma of the color.
+  /// - `isHDR`: whether the rows are PQ or HLG, in which white is the reference white of 203 cd/m².
+  func pixel(of color: Color, _ profile: [UInt8], isGray: Bool, isHDR: Bool) -> [UInt8] {
+    var channels = [color.red, color.green, color.blue]
+    if isGray { channels = Array(repeating: PixelConverter.luma(channels), count: 3) }
+    if isHDR { channels = channels.map(ColorProfile.hdrLevel) }
+    var pixel = channels + [255]
+    if isHDR || color != .white { ColorProfile.convert(&pixel, to: profile, budget: budget) }
+    return pixel
   }
 }
 

@@ -9,11 +9,11 @@ extension Region {
   ///   - index: The index of the region, for error messages.
   ///   - header: The header of the image.
   ///   - orientation: The orientation of the stored image, including the requested rotation and flips.
-  ///   - color: The color of `fill` in the colors of the image.
+  ///   - fill: A pixel of `fill` in the colors of the image.
   /// - Returns: The area, which has at least one pixel.
   /// - Throws: `invalidField` for a region outside the image; `internalDefect` for faces, which are areas by now.
   func hiddenArea(
-    index: Int, of header: ImageHeader, _ orientation: Orientation, color: Color
+    index: Int, of header: ImageHeader, _ orientation: Orientation, fill: [UInt8]
   ) throws(PipelineError) -> HiddenArea {
     let stored = PixelSize(width: header.width, height: header.height)
     let shown = stored.rotated(by: orientation)
@@ -32,7 +32,7 @@ extension Region {
       switch effect {
       case .blur: .blur
       case .pixelate: .pixelate
-      case .fill: .fill(red: color.red, green: color.green, blue: color.blue)
+      case .fill: .fill(fill)
       }
     let columns = margin.extended(window.x, window.width, grid: margin.across, in: stored.width)
     let rows = margin.extended(window.y, window.height, grid: margin.down, in: stored.height)
@@ -129,12 +129,10 @@ extension Plan {
     var areas: [HiddenArea] = []
     for (index, region) in (draft.configuration.regions ?? []).enumerated() {
       // Areas are filled before colors are converted.
-      let color =
-        keepsHDR
-        ? attachments.brightened(region.color)
-        : header.profileByteCount > 0 ? attachments.converted(region.color, to: attachments.profile) : region.color
+      let fill = attachments.pixel(
+        of: region.color, attachments.profile, isGray: header.colorSpace == .gray, isHDR: keepsHDR)
       for region in try region.resolved(draft.faces) {
-        areas.append(try region.hiddenArea(index: index, of: header, draft.orientation, color: color))
+        areas.append(try region.hiddenArea(index: index, of: header, draft.orientation, fill: fill))
       }
     }
     return areas
