@@ -63,7 +63,8 @@ package struct Pipeline: ~Copyable {
   private var decode: DecodeStage
   private var renditions: [Rendition]
   private var workingCount: Int
-  private let allowance: WorkAllowance
+  /// Counts the CPU time of the work, and decides whether it may continue.
+  let allowance: WorkAllowance
   private var step = Step.reading
   private let flow: ByteFlow
   private var clock: WorkClock
@@ -96,6 +97,7 @@ package struct Pipeline: ~Copyable {
     workPixelCount = plan.workPixelCount
     let flow = ByteFlow()
     let allowance = WorkAllowance(cancellation, limit: reader.limits.maxCPUTime)
+    allowance.begin()  // overlays are decoded and drawn here
     let overlays = OverlayLoader(reader.auxiliary, limits: reader.limits, budget: budget)
     let decode = try DecodeStage(reader, plans: plan.plans, tracing: tracing)
     var renditions: [Rendition] = []
@@ -114,6 +116,7 @@ package struct Pipeline: ~Copyable {
         renditions.append(.ended(.failed(error)))
       }
     }
+    allowance.end()
     self.decode = decode
     self.renditions = renditions
     self.workingCount = workingCount

@@ -10,7 +10,7 @@ final class WorkAllowance {
   /// The maximum CPU time; `nil` for no limit.
   private let limit: Duration?
   /// The CPU time of earlier portions of the work.
-  private var used = Duration.zero
+  private(set) var used = Duration.zero
   /// The CPU time of the thread at the start of the current portion, which stays on one thread.
   private var cpu = Duration.zero
   /// The time before which the portion cannot have used up the CPU time.

@@ -1,6 +1,7 @@
 import ImageCodecs
 import TestSupport
 import Testing
+import WorkThreads
 
 @testable import ImagePipeline
 
@@ -27,5 +28,19 @@ struct WorkAllowanceTests {
     cancelled.cancel()
     #expect(try finishError(cancelled, limit: nil) == .cancelled)
     #expect(try finishError(Cancellation(), limit: .zero)?.limit?.name == "max_cpu_seconds_per_image")
+  }
+
+  @Test("counts the time of overlays, and none of the thread before them")
+  func overlays() throws {
+    var reader = ImageReader(limits: ImageLimits(maxCPUTime: .seconds(60)))
+    reader.auxiliary = try OverlayPicture.auxiliary(["logo": .noise(200, 100, channels: 4)])
+    let file = Fixture.bytes("photo-420.jpg")
+    _ = try reader.push(file.span.bytes, isLast: true)
+    let plan = try reader.plan([ProcessingConfiguration(preferredFormat: .png, overlays: [Overlay(image: "logo")])])
+    let began = ThreadClock.now
+    let pipeline = try Pipeline(reader, plan: plan, cancellation: Cancellation())
+    let elapsed = ThreadClock.now - began
+    let used = pipeline.allowance.used
+    #expect(used > .zero && used <= elapsed)
   }
 }
