@@ -96,7 +96,7 @@ package struct Pipeline: ~Copyable {
     maxWorkPixels = reader.limits.maxWorkPixels
     workPixelCount = plan.workPixelCount
     let flow = ByteFlow()
-    let allowance = WorkAllowance(cancellation, limit: reader.limits.maxCPUTime)
+    let allowance = reader.makeAllowance(cancellation)
     allowance.begin()  // overlays are decoded and drawn here
     let overlays = OverlayLoader(reader.auxiliary, limits: reader.limits, budget: budget)
     let decode = try DecodeStage(reader, plans: plan.plans, tracing: tracing)

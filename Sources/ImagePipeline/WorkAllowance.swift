@@ -10,16 +10,18 @@ final class WorkAllowance {
   /// The maximum CPU time; `nil` for no limit.
   private let limit: Duration?
   /// The CPU time of earlier portions of the work.
-  private(set) var used = Duration.zero
+  private(set) var used: Duration
   /// The CPU time of the thread at the start of the current portion, which stays on one thread.
   private var cpu = Duration.zero
   /// The time before which the portion cannot have used up the CPU time.
   private var soonest: ContinuousClock.Instant
 
-  init(_ cancellation: Cancellation, limit: Duration?) {
+  /// - `used`: the CPU time of work on the image that other allowances counted.
+  init(_ cancellation: Cancellation, limit: Duration?, used: Duration = .zero) {
     self.cancellation = cancellation
     self.limit = limit
-    soonest = .now + (limit ?? .zero)
+    self.used = used
+    soonest = .now + (limit ?? .zero) - used
   }
 
   /// Starts counting a portion of work on the current thread.

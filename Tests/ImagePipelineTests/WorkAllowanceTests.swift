@@ -43,4 +43,18 @@ struct WorkAllowanceTests {
     let used = pipeline.allowance.used
     #expect(used > .zero && used <= elapsed)
   }
+
+  @Test("counts the time of the search of an image's pixels")
+  func search() throws {
+    let configuration = ProcessingConfiguration(preferredFormat: .png, trim: Trim())
+    var reader = ImageReader(limits: ImageLimits(maxCPUTime: .seconds(60)))
+    reader.configurations = [configuration]
+    let file = Fixture.bytes("photo-420.jpg")
+    _ = try reader.push(file.span.bytes, isLast: true)
+    let searched = reader.allowance?.used ?? .zero
+    let plan = try reader.plan([configuration])
+    let pipeline = try Pipeline(reader, plan: plan, cancellation: Cancellation())
+    let used = pipeline.allowance.used
+    #expect(searched > .zero && used >= searched)
+  }
 }

@@ -8,7 +8,7 @@ extension ImageReader {
   mutating func pushAnalyzed(
     _ bytes: RawSpan, isLast: Bool
   ) throws(PipelineError) -> (isComplete: Bool, consumedByteCount: Int) {
-    let allowance = allowance ?? WorkAllowance(cancellation, limit: limits.maxCPUTime)
+    let allowance = allowance ?? makeAllowance(cancellation)
     self.allowance = allowance
     let stored = stored ?? StoredInput(budget: budget)
     self.stored = stored
@@ -74,6 +74,11 @@ extension ImageReader {
     guard isDone || !isLast else { throw PipelineError(.truncatedImage, "the image ends before its last row") }
     if isDone { try end(analysis) } else { self.analysis = consume analysis }
     return isDone
+  }
+
+  /// Creates the allowance of the work that follows, with the CPU time that the search has left.
+  func makeAllowance(_ cancellation: Cancellation) -> WorkAllowance {
+    WorkAllowance(cancellation, limit: limits.maxCPUTime, used: allowance?.used ?? .zero)
   }
 
   private mutating func end(_ analysis: consuming ImageAnalysis) throws(PipelineError) {

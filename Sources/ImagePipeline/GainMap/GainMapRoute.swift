@@ -26,13 +26,15 @@ package final class GainMapRoute {
   private var position: UInt64
   /// Whether the image has ended so that its map can follow.
   private var isImageEnded = false
-  private var cpuTime = Duration.zero
+  /// The CPU time that the image has used.
+  private var cpuTime: Duration
 
   init(
     _ reader: consuming ImageReader, plan: ImagePlan, renditionIDs: [String], cancellation: Cancellation,
     tracing: TraceTarget
   ) throws(PipelineError) {
     (position, budget) = (reader.position, reader.budget)
+    cpuTime = reader.allowance?.used ?? .zero
     files = []
     outcomes = plan.renditions.map { plan in
       switch plan {
@@ -49,8 +51,10 @@ package final class GainMapRoute {
       tracing: tracing)
     var imagePlan = plan
     for file in files { imagePlan.renditions[file.index] = imagePlan.renditions[file.index].map(\.withoutGainMap) }
+    let began = ThreadClock.now
     image = try ImageRoute(
       reader, plan: imagePlan, renditionIDs: renditionIDs, cancellation: cancellation, tracing: tracing)
+    cpuTime += ThreadClock.now - began
   }
 
   /// Consumes the next bytes of the file and emits output; see `Pipeline.advance`.

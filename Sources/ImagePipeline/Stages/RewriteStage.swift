@@ -29,7 +29,7 @@ package struct RewriteStage: ~Copyable {
     _ reader: consuming ImageReader, plan: Plan, cancellation: Cancellation, tracing: TraceTarget
   ) throws(PipelineError) {
     (leftover, inputByteCount, budget) = (reader.leftover, reader.inputByteCount, reader.budget)
-    let allowance = WorkAllowance(cancellation, limit: reader.limits.maxCPUTime)
+    let allowance = reader.makeAllowance(cancellation)
     let meter = StageMeter(.rewrite, tracing: tracing)
     let began = meter.begin()
     trial = try reader.makeTrial(plan, allowance: allowance)
