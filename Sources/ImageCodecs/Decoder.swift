@@ -64,12 +64,10 @@ package struct Decoder: ~Copyable {
   ///
   /// Its warnings may grow until the last row is decoded.
   package var header: ImageHeader {
-    var bytes: UnsafePointer<UInt8>?
-    var byteCount = 0
-    ccodecs_decoder_profile(handle, &bytes, &byteCount)
+    let profile = unsafeProfile
     return ImageHeader(
       ccodecs_decoder_header(handle).pointee, format: format,
-      profile: (byteCount, ccodecs_conversion_estimate(bytes, byteCount)), copyright: copyright)
+      profile: (profile.count, ccodecs_conversion_estimate(profile.baseAddress, profile.count)), copyright: copyright)
   }
 
   /// Sets the orientation in the header to one that was found behind the rows of a PNG.
@@ -127,23 +125,39 @@ package struct Decoder: ~Copyable {
   /// The ICC profile of the image, if its colors are not sRGB; otherwise empty.
   ///
   /// Call it after the header is complete and before `start`, which frees the profile.
-  package var profile: [UInt8] {
+  package var profile: [UInt8] { Array(unsafeProfile) }
+
+  /// The size of `profile` in bytes.
+  package var profileByteCount: Int { unsafeProfile.count }
+
+  private var unsafeProfile: UnsafeBufferPointer<UInt8> {
     var bytes: UnsafePointer<UInt8>?
     var byteCount = 0
     ccodecs_decoder_profile(handle, &bytes, &byteCount)
-    return Array(UnsafeBufferPointer(start: bytes, count: byteCount))
+    return UnsafeBufferPointer(start: bytes, count: byteCount)
   }
 
   /// The metadata of the image as stored, if the limits ask for it.
   ///
   /// Call it after the header is complete and before `start`, which frees the metadata.
   package var metadata: ImageMetadata {
-    var stored = ccodecs_metadata()
-    ccodecs_decoder_metadata(handle, &stored)
+    let stored = unsafeMetadata
     return ImageMetadata(
       exif: Array(UnsafeBufferPointer(start: stored.exif, count: stored.exif_count)),
       xmp: Array(UnsafeBufferPointer(start: stored.xmp, count: stored.xmp_count)),
       iptc: Array(UnsafeBufferPointer(start: stored.iptc, count: stored.iptc_count)))
+  }
+
+  /// The size of `metadata` in bytes.
+  package var metadataByteCount: Int {
+    let stored = unsafeMetadata
+    return stored.exif_count + stored.xmp_count + stored.iptc_count
+  }
+
+  private var unsafeMetadata: ccodecs_metadata {
+    var stored = ccodecs_metadata()
+    ccodecs_decoder_metadata(handle, &stored)
+    return stored
   }
 
   /// Creates a conversion of the image's colors to `target` for rows of `format`.

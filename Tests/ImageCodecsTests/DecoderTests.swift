@@ -261,6 +261,20 @@ struct DecoderTests {
     }
   }
 
+  @Test("know the sizes of profiles and metadata without copying them", arguments: Fixture.names)
+  func attachmentSizes(name: String) throws {
+    let bytes = Fixture.bytes(name)
+    let sniffed = ImageFormat.sniff(bytes.span.bytes)
+    let format = try #require(sniffed)
+    var limits = CodecLimits(maxPixels: 0, maxBufferedPixels: 0, maxScans: 0)
+    limits.keepsMetadata = true
+    var decoder = try Decoder(format: format, limits: limits, budget: ImageBudget(limit: 1 << 28))
+    _ = try decoder.readHeader(bytes.span.bytes, isLast: true)
+    let sizes = (profile: decoder.profileByteCount, metadata: decoder.metadataByteCount)
+    let (profile, metadata) = (decoder.profile, decoder.metadata)
+    #expect(sizes.profile == profile.count && sizes.metadata == metadata.byteCount)
+  }
+
   @Test("refuse an image above the pixel limit, naming the limit and the value")
   func pixelLimit() throws {
     let limits = CodecLimits(maxPixels: 1000, maxBufferedPixels: 1000, maxScans: 100)

@@ -98,6 +98,19 @@ struct StoredGainMapTests {
     }
   }
 
+  @Test("are described without a copy of their file", arguments: extensions)
+  func fileSize(extension: String) throws {
+    let bytes = StoredGainMapFile(`extension`, .apple(headroom: 4)).bytes
+    let sniffed = ImageFormat.sniff(bytes.span.bytes)
+    let format = try #require(sniffed)
+    var limits = CodecLimits(maxPixels: 0, maxBufferedPixels: 0, maxScans: 0)
+    limits.keepsGainMap = true
+    var decoder = try Decoder(format: format, limits: limits, budget: ImageBudget(limit: 1 << 28))
+    _ = try decoder.readHeader(bytes.span.bytes, isLast: true)
+    let (map, file) = (decoder.gainMap, decoder.gainMapFile)
+    #expect(map?.fileByteCount == file.count && !file.isEmpty)
+  }
+
   @Test(
     "follow the geometry of their image, whatever rotation they have",
     arguments: [[], [HEIFFile.Box.rotation(quarters: 3)]])

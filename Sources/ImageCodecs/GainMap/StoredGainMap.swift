@@ -16,9 +16,8 @@ package struct StoredGainMap: Sendable, Hashable {
   package var width: Int
   /// The height in pixels, as stored.
   package var height: Int
-  /// An HEIC or AVIF file that contains the map alone, in the orientation of its image; empty if the map is damaged, or
-  /// larger than the memory of the image.
-  package var file: [UInt8]
+  /// The size in bytes of `Decoder.gainMapFile`; 0 if the map is damaged, or larger than the memory of the image.
+  package var fileByteCount: Int
   /// The metadata of ISO 21496-1, from the versions on, or an XMP packet.
   package var description: [UInt8]
 }
@@ -33,8 +32,7 @@ extension Decoder {
   ///
   /// Call it after the header is complete and before `start`, which frees the map.
   package var gainMap: StoredGainMap? {
-    var map = ccodecs_gain_map()
-    withHandle { ccodecs_decoder_gain_map($0, &map) }
+    let map = unsafeGainMap
     let kind: StoredGainMap.Kind
     switch map.kind {
     case CCODECS_GAIN_MAP_ISO: kind = .iso
@@ -42,8 +40,21 @@ extension Decoder {
     default: return nil
     }
     return StoredGainMap(
-      kind: kind, width: Int(map.width), height: Int(map.height),
-      file: Array(UnsafeBufferPointer(start: map.file, count: map.file_count)),
+      kind: kind, width: Int(map.width), height: Int(map.height), fileByteCount: map.file_count,
       description: Array(UnsafeBufferPointer(start: map.description, count: map.description_count)))
+  }
+
+  /// An HEIC or AVIF file that contains the gain map alone, in the orientation of its image; empty without one.
+  ///
+  /// Call it as `gainMap`, whose `fileByteCount` is its size.
+  package var gainMapFile: [UInt8] {
+    let map = unsafeGainMap
+    return Array(UnsafeBufferPointer(start: map.file, count: map.file_count))
+  }
+
+  private var unsafeGainMap: ccodecs_gain_map {
+    var map = ccodecs_gain_map()
+    withHandle { ccodecs_decoder_gain_map($0, &map) }
+    return map
   }
 }

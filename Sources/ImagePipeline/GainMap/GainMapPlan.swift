@@ -3,7 +3,7 @@ internal import ImageCodecs
 /// How a rendition keeps the gain map of its image.
 struct GainMapPlan: Sendable, Hashable {
   /// The map, if it is not behind the image; `nil` if it is.
-  let stored: DescribedGainMap?
+  var stored: DescribedGainMap?
   /// The segment with which the image declares a map of ISO 21496-1; empty without one.
   let marker: [UInt8]
   /// Whether the image declares that it has a map.
@@ -61,7 +61,7 @@ extension ImageReader {
   /// Adds the gain map of the image to the renditions that keep it, and warnings to those that cannot.
   /// - `decodingByteCount`: the working set of the image if it is decoded.
   /// - `followingByteCount`: the number of bytes of the file that were not consumed, if it is known.
-  func planGainMap(
+  mutating func planGainMap(
     _ source: GainMapSource, _ image: inout ImagePlan, _ configurations: [ProcessingConfiguration],
     decodingByteCount: UInt64, followingByteCount: UInt64?
   ) throws(PipelineError) {
@@ -99,7 +99,24 @@ extension ImageReader {
       }
       image.renditions[index] = .success(plan)
     }
-    if fits { try withCodecErrors { () throws(CodecError) in try budget.charge(source.byteCount) } }
+    if fits { try storeGainMap(source, in: &image) }
+  }
+
+  /// Charges what is stored until the result is complete, and copies the map's file to the plans that keep it.
+  private mutating func storeGainMap(_ source: GainMapSource, in image: inout ImagePlan) throws(PipelineError) {
+    guard case .stored = source else { return }
+    let budget = budget
+    let file = try withDecoder { (decoder) throws(CodecError) in
+      try budget.charge(source.byteCount)
+      return decoder.gainMapFile
+    }
+    for index in image.renditions.indices {
+      image.renditions[index] = image.renditions[index].map { plan in
+        var plan = plan
+        plan.gainMap?.stored?.file = file
+        return plan
+      }
+    }
   }
 }
 

@@ -33,8 +33,9 @@ enum GainMapSource {
 
 /// A gain map of an HEIC or AVIF file, and how the result describes it.
 struct DescribedGainMap: Sendable, Hashable {
-  /// An HEIC or AVIF file that contains the map alone.
-  let file: [UInt8]
+  /// An HEIC or AVIF file that contains the map alone; empty until a rendition keeps it.
+  var file: [UInt8] = []
+  private let fileByteCount: Int
   /// The metadata of ISO 21496-1, from the versions on.
   let metadata: [UInt8]
   /// The same as properties of Adobe and Ultra HDR; empty without them.
@@ -54,11 +55,11 @@ struct DescribedGainMap: Sendable, Hashable {
   ///   - exif: The EXIF block of its image.
   /// - Throws: The reason why the map cannot be used.
   init(_ map: StoredGainMap, exif: [UInt8]) throws(GainMapObstacle) {
-    guard !map.file.isEmpty else { throw .damage }
-    file = map.file
+    guard map.fileByteCount > 0 else { throw .damage }
+    fileByteCount = map.fileByteCount
     decodingByteCount =
       Self.libraryByteCount + UInt64(map.width) * UInt64(map.height) * Self.bytesPerPixel
-      + UInt64(map.file.count) * Self.bytesPerByte
+      + UInt64(map.fileByteCount) * Self.bytesPerByte
     switch map.kind {
     case .iso:
       guard Self.metadataByteCounts.contains(map.description.count) else { throw .damage }
@@ -70,7 +71,7 @@ struct DescribedGainMap: Sendable, Hashable {
   }
 
   /// The number of bytes that are stored, with the description in the result.
-  var byteCount: Int { file.count + 2 * (metadata.count + properties.utf8.count) + 1024 }
+  var byteCount: Int { fileByteCount + 2 * (metadata.count + properties.utf8.count) + 1024 }
 }
 
 extension ImageReader {

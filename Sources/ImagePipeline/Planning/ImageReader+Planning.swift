@@ -145,17 +145,15 @@ extension ImageReader {
       (header?.gamut == .other || header?.gamut == .hdr) && configurations.contains { $0.colorSpace == .keep }
     if profile.isEmpty, keepsProfile || configurations.contains(where: \.hidesPixels) {
       profile = try withDecoder { (decoder) throws(CodecError) in
-        let profile = decoder.profile
-        try budget.charge(profile.count)
-        return profile
+        try budget.charge(decoder.profileByteCount)
+        return decoder.profile
       }
     }
     if metadata.byteCount == 0, configurations.contains(where: \.readsMetadata) {
       metadata = try withDecoder { (decoder) throws(CodecError) in
-        let metadata = decoder.metadata
         // As stored, and as edited for each result.
-        try budget.charge(metadata.byteCount * (1 + configurations.count))
-        return metadata
+        try budget.charge(decoder.metadataByteCount * (1 + configurations.count))
+        return decoder.metadata
       }
     }
     return ImageAttachments(profile: profile, metadata: metadata, budget: budget)
