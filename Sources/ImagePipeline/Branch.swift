@@ -43,8 +43,10 @@ final class Branch {
     let context = StageContext(
       budget: budget, allowance: allowance, clock: clock, flow: flow, conversions: decode.conversions,
       facts: facts, overlays: overlays)
-    _ = try stages.start(&layout, context)
-    try encode.start(context)
+    do throws(CodecError) {
+      _ = try stages.start(&layout, context)
+      try encode.start(context)
+    } catch { throw PipelineError(error) }
   }
 
   /// Processes the next decoded rows of a frame and emits the output that they complete.

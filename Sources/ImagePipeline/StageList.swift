@@ -35,7 +35,7 @@ struct Listed<Content: Stage>: Stage {
     applies ? stage.estimatedByteCount(&layout) : 0
   }
 
-  mutating func start(_ layout: inout PixelLayout, _ context: borrowing StageContext) throws(PipelineError) -> Bool {
+  mutating func start(_ layout: inout PixelLayout, _ context: borrowing StageContext) throws(CodecError) -> Bool {
     guard applies else { return false }
     clock = context.clock
     let interrupted = Content.endsSpan ? context.clock.enter(Content.span) : nil
@@ -85,7 +85,7 @@ struct Then<First: Stage, Second: Stage>: Stage {
     first.estimatedByteCount(&layout) + second.estimatedByteCount(&layout)
   }
 
-  mutating func start(_ layout: inout PixelLayout, _ context: borrowing StageContext) throws(PipelineError) -> Bool {
+  mutating func start(_ layout: inout PixelLayout, _ context: borrowing StageContext) throws(CodecError) -> Bool {
     let isFirstActive = try first.start(&layout, context)
     let isSecondActive = try second.start(&layout, context)
     return isFirstActive || isSecondActive

@@ -11,7 +11,7 @@ struct StageChargeTests {
   private struct SlowStage: Stage {
     static var span: StageSpan { .resize }
     func estimatedByteCount(_ layout: inout PixelLayout) -> Int { 1000 }
-    func start(_ layout: inout PixelLayout, _ context: borrowing StageContext) throws(PipelineError) -> Bool { true }
+    func start(_ layout: inout PixelLayout, _ context: borrowing StageContext) throws(CodecError) -> Bool { true }
     func push(_ strip: borrowing Strip, next: NextStage) throws(PipelineError) {
       let start = ContinuousClock.now
       while start.duration(to: .now) < .milliseconds(10) {}
@@ -44,7 +44,7 @@ struct StageChargeTests {
   private struct FilterTimeStage: Stage {
     static var span: StageSpan { .filter }
     func estimatedByteCount(_ layout: inout PixelLayout) -> Int { 0 }
-    func start(_ layout: inout PixelLayout, _ context: borrowing StageContext) throws(PipelineError) -> Bool { true }
+    func start(_ layout: inout PixelLayout, _ context: borrowing StageContext) throws(CodecError) -> Bool { true }
     func push(_ strip: borrowing Strip, next: NextStage) throws(PipelineError) {
       let start = ContinuousClock.now
       while start.duration(to: .now) < .milliseconds(30) {}

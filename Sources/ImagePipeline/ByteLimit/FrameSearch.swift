@@ -31,7 +31,7 @@ struct FrameSearch {
   let store: FrameStore?
 
   /// - `encoder`: The options of the first trial.
-  init(_ limit: ByteLimit, encoder: EncoderOptions, budget: ImageBudget) throws(PipelineError) {
+  init(_ limit: ByteLimit, encoder: EncoderOptions, budget: ImageBudget) throws(CodecError) {
     self.limit = limit
     self.budget = budget
     first = encoder

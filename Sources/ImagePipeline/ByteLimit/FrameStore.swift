@@ -8,10 +8,8 @@ final class FrameStore {
   private let budget: ImageBudget
 
   /// Creates an empty store for the frames of an encoder with these options.
-  init(_ options: EncoderOptions, budget: ImageBudget) throws(PipelineError) {
-    encoder = try withCodecErrors { () throws(CodecError) in
-      try Encoder(options: Self.options(options), budget: budget)
-    }
+  init(_ options: EncoderOptions, budget: ImageBudget) throws(CodecError) {
+    encoder = try Encoder(options: Self.options(options), budget: budget)
     self.budget = budget
   }
 

@@ -50,11 +50,11 @@ struct OverlayRows: ~Copyable {
       budget: budget, allowance: allowance, clock: StageClock(tracing: target), flow: ByteFlow(),
       conversions: decode.conversions, overlays: [])
     var layout = decode.layout
-    _ = try rows.stages.start(&layout, context)
     let (width, height) = (drawing.size.width, drawing.size.height)
-    try withCodecErrors { () throws(CodecError) in
+    do throws(CodecError) {
+      _ = try rows.stages.start(&layout, context)
       try budget.charge(OverlayPixels.byteCount(width: width, height: height))
-    }
+    } catch { throw PipelineError(error) }
     var pixels = OverlayPixels(width: width, height: height)
     let (format, opacity) = (rows.format, drawing.opacity)
     func append(_ strip: borrowing Strip) { pixels.append(strip.plane(0), format: format, opacity: opacity) }

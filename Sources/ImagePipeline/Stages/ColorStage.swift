@@ -32,18 +32,16 @@ struct ColorStage: Stage {
       ? YCCMerger.estimatedByteCount(width: width) : PixelConverter.estimatedByteCount(width: width, to: format)
   }
 
-  mutating func start(_ layout: inout PixelLayout, _ context: borrowing StageContext) throws(PipelineError) -> Bool {
-    let (input, format, width, color) = (layout.format, format, width, background)
+  mutating func start(_ layout: inout PixelLayout, _ context: borrowing StageContext) throws(CodecError) -> Bool {
+    let input = layout.format
     guard input != format else { return false }
     if input == .ycc8, format == .rgb8 {
-      work = .planes(
-        try context.allocate { (budget) throws(CodecError) in try YCCMerger(width: width, budget: budget) })
+      work = .planes(try YCCMerger(width: width, budget: context.budget))
     } else {
       work = .packed(
-        try context.allocate { (budget) throws(CodecError) in
-          try PixelConverter(
-            from: input, to: format, width: width, background: [color.red, color.green, color.blue], budget: budget)
-        })
+        try PixelConverter(
+          from: input, to: format, width: width, background: [background.red, background.green, background.blue],
+          budget: context.budget))
     }
     layout.format = format
     return true

@@ -83,16 +83,11 @@ struct EncodeStage: ~Copyable {
     return plan.storedOutputSize.width * 3 * 48 * 3 / 2
   }
 
-  mutating func start(_ context: StageContext) throws(PipelineError) {
-    let plan = plan
-    let buffer = try context.allocate { (budget) throws(CodecError) in
-      try PixelBuffer(byteCount: Self.bufferByteCount, budget: budget)
-    }
+  mutating func start(_ context: StageContext) throws(CodecError) {
+    let buffer = try PixelBuffer(byteCount: Self.bufferByteCount, budget: context.budget)
     resources = Resources(context: context, buffer: buffer)
     if !(plan.byteLimit?.usesSample(plan.encoder) ?? false) {
-      encoder = try context.allocate { (budget) throws(CodecError) in
-        try Encoder(options: plan.encoder, budget: budget)
-      }
+      encoder = try Encoder(options: plan.encoder, budget: context.budget)
     }
     if plan.encoder.hasFrames, let limit = plan.byteLimit {
       frames = try FrameSearch(limit, encoder: plan.encoder, budget: context.budget)

@@ -16,11 +16,8 @@ struct FactsStage: Stage {
     CellSource.estimatedByteCount(layout, orientation: orientation)
   }
 
-  mutating func start(_ layout: inout PixelLayout, _ context: borrowing StageContext) throws(PipelineError) -> Bool {
-    let (layout, orientation) = (layout, orientation)
-    source = try context.allocate { (budget) throws(CodecError) in
-      try CellSource(layout, orientation: orientation, budget: budget)
-    }
+  mutating func start(_ layout: inout PixelLayout, _ context: borrowing StageContext) throws(CodecError) -> Bool {
+    source = try CellSource(layout, orientation: orientation, budget: context.budget)
     collector = context.facts
     return source != nil
   }

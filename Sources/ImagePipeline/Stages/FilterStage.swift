@@ -29,16 +29,11 @@ struct FilterStage: Stage {
     }
   }
 
-  mutating func start(_ layout: inout PixelLayout, _ context: borrowing StageContext) throws(PipelineError) -> Bool {
+  mutating func start(_ layout: inout PixelLayout, _ context: borrowing StageContext) throws(CodecError) -> Bool {
     format = layout.format
-    let (plan, format) = (plan, format)
-    passes = try context.allocate { (budget) throws(CodecError) in
-      var passes: [RowFilter] = []
-      for pass in plan.filters.passes {
-        passes.append(
-          try pass.rowFilter(plan.storedOutputSize, plan.orientation, format: format, budget: budget))
-      }
-      return passes
+    for pass in plan.filters.passes {
+      passes.append(
+        try pass.rowFilter(plan.storedOutputSize, plan.orientation, format: format, budget: context.budget))
     }
     return true
   }

@@ -35,20 +35,15 @@ struct OrientStage: Stage {
     }
   }
 
-  mutating func start(_ layout: inout PixelLayout, _ context: borrowing StageContext) throws(PipelineError) -> Bool {
+  mutating func start(_ layout: inout PixelLayout, _ context: borrowing StageContext) throws(CodecError) -> Bool {
     format = layout.format
     allowance = context.allowance
     flow = context.flow
-    let (sizes, orientation, format) = (storedSizes(format), orientation, format)
-    planes = try context.allocate { (budget) throws(CodecError) in
-      var planes: [PlaneOrienter] = []
-      for size in sizes {
-        planes.append(
-          try PlaneOrienter(
-            orientation, width: size.width, height: size.height, pixelByteCount: format.pixelByteCount,
-            budget: budget))
-      }
-      return planes
+    for size in storedSizes(format) {
+      planes.append(
+        try PlaneOrienter(
+          orientation, width: size.width, height: size.height, pixelByteCount: format.pixelByteCount,
+          budget: context.budget))
     }
     return true
   }

@@ -34,19 +34,17 @@ struct OverlayStage: Stage {
     canvas.width * layout.format.pixelByteCount * Self.rowCount * layout.format.planeCount
   }
 
-  mutating func start(_ layout: inout PixelLayout, _ context: borrowing StageContext) throws(PipelineError) -> Bool {
+  mutating func start(_ layout: inout PixelLayout, _ context: borrowing StageContext) throws(CodecError) -> Bool {
     format = layout.format
     guard format == .rgb8 || format == .rgba8 || format == .ycc8, context.overlays.count == overlays.count else {
-      throw PipelineError(.internalDefect, "overlays cannot be drawn on rows of \(format)")
+      throw CodecError(code: .misuse, message: "overlays cannot be drawn on rows of \(format)")
     }
     pixels = context.overlays
     for index in 0..<format.planeCount {
       let across = index == 0 ? 1 : Int(1 / subsampling.horizontalScale)
       let down = index == 0 ? 1 : Int(1 / subsampling.verticalScale)
       let rowByteCount = (canvas.width + across - 1) / across * format.pixelByteCount
-      let buffer = try context.allocate { (budget) throws(CodecError) in
-        try RowBuffer(rowByteCount: rowByteCount, rowCount: Self.rowCount, budget: budget)
-      }
+      let buffer = try RowBuffer(rowByteCount: rowByteCount, rowCount: Self.rowCount, budget: context.budget)
       planes.append(Plane(buffer: buffer, pixelsPerSample: (across, down)))
     }
     return true

@@ -29,17 +29,16 @@ struct PadStage: Stage {
     2 * framing.canvasSize.width * layout.format.pixelByteCount * Self.rowCount
   }
 
-  mutating func start(_ layout: inout PixelLayout, _ context: borrowing StageContext) throws(PipelineError) -> Bool {
+  mutating func start(_ layout: inout PixelLayout, _ context: borrowing StageContext) throws(CodecError) -> Bool {
     format = layout.format
     flow = context.flow
     let rowByteCount = framing.canvasSize.width * format.pixelByteCount
     let samples = [color.red, color.green, color.blue, 255].prefix(format.channelCount)
     // A level of 8 bits twice is that of 16 bits.
     let pixel = format.is16Bit ? samples.flatMap { [$0, $0] } : Array(samples)
-    func background() throws(PipelineError) -> RowBuffer {
-      let buffer = try context.allocate { (budget) throws(CodecError) in
-        try RowBuffer(rowByteCount: rowByteCount, rowCount: Self.rowCount, budget: budget)
-      }
+    let budget = context.budget
+    func background() throws(CodecError) -> RowBuffer {
+      let buffer = try RowBuffer(rowByteCount: rowByteCount, rowCount: Self.rowCount, budget: budget)
       buffer.fill(pixel)
       return buffer
     }

@@ -38,19 +38,16 @@ struct ProfileStage: Stage {
     return width * max(4, layout.format.pixelByteCount) * Self.rowCount + conversionByteCount
   }
 
-  mutating func start(_ layout: inout PixelLayout, _ context: borrowing StageContext) throws(PipelineError) -> Bool {
-    let (input, output, width) = (layout.format, output(layout.format), width)
+  mutating func start(_ layout: inout PixelLayout, _ context: borrowing StageContext) throws(CodecError) -> Bool {
+    let (input, output) = (layout.format, output(layout.format))
     format = output
     if let key, key.format == input, let conversion = context.conversions[key] {
-      let buffer = try context.allocate { (budget) throws(CodecError) in
-        try RowBuffer(rowByteCount: width * output.pixelByteCount, rowCount: Self.rowCount, budget: budget)
-      }
+      let buffer = try RowBuffer(
+        rowByteCount: width * output.pixelByteCount, rowCount: Self.rowCount, budget: context.budget)
       work = .colors(conversion, output: buffer)
     } else if input != output {
       work = .format(
-        try context.allocate { (budget) throws(CodecError) in
-          try PixelConverter(from: input, to: output, width: width, rowCount: Self.rowCount, budget: budget)
-        })
+        try PixelConverter(from: input, to: output, width: width, rowCount: Self.rowCount, budget: context.budget))
     } else {
       return false
     }

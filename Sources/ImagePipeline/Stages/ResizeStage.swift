@@ -43,30 +43,20 @@ struct ResizeStage: Stage {
     return sum + Premultiplier.byteCount(width: work.windows[0].columnCount, rowCount: Self.premultipliedRowCount)
   }
 
-  mutating func start(_ layout: inout PixelLayout, _ context: borrowing StageContext) throws(PipelineError) -> Bool {
+  mutating func start(_ layout: inout PixelLayout, _ context: borrowing StageContext) throws(CodecError) -> Bool {
     let (decoded, work) = (layout, Resizing(plan, layout))
     if work.isIdentity { return false }
-    planes = try context.allocate { (budget) throws(CodecError) in
-      var planes: [PlaneResizer] = []
-      for axis in work.axes {
-        planes.append(
-          try PlaneResizer(
-            horizontal: axis.horizontal, vertical: axis.vertical, format: work.format, resampling: work.resampling,
-            columnsFirst: work.columnsFirst, known: planes.last, budget: budget))
-      }
-      return planes
+    for axis in work.axes {
+      planes.append(
+        try PlaneResizer(
+          horizontal: axis.horizontal, vertical: axis.vertical, format: work.format, resampling: work.resampling,
+          columnsFirst: work.columnsFirst, known: planes.last, budget: context.budget))
     }
-    if work.isMerged {
-      merger = try context.allocate { (budget) throws(CodecError) in
-        try PlaneMerger(decoded, doubles: true, budget: budget)
-      }
-    }
+    if work.isMerged { merger = try PlaneMerger(decoded, doubles: true, budget: context.budget) }
     (windows, format, layout) = (work.windows, work.format, work.layout)
     if format == .premultipliedRGBA16 {
-      let width = windows[0].columnCount
-      premultiplier = try context.allocate { (budget) throws(CodecError) in
-        try Premultiplier(decoded.format, width: width, rowCount: Self.premultipliedRowCount, budget: budget)
-      }
+      premultiplier = try Premultiplier(
+        decoded.format, width: windows[0].columnCount, rowCount: Self.premultipliedRowCount, budget: context.budget)
     }
     flow = context.flow
     return true

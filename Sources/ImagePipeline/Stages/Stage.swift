@@ -21,7 +21,7 @@ protocol Stage {
   /// Allocates the memory that the stage needs.
   /// - `layout`: As in `estimatedByteCount`.
   /// - Returns: Whether the stage does anything; otherwise strips bypass it, and no other method is called.
-  mutating func start(_ layout: inout PixelLayout, _ context: borrowing StageContext) throws(PipelineError) -> Bool
+  mutating func start(_ layout: inout PixelLayout, _ context: borrowing StageContext) throws(CodecError) -> Bool
 
   /// Emits the strips that precede the first one of a frame.
   ///
@@ -89,11 +89,4 @@ struct StageContext {
   var facts = FactsCollector()
   /// The pixels of each overlay of the plan.
   let overlays: [OverlayPixels]
-
-  /// Calls `body` with the image's budget and converts its errors to pipeline errors.
-  func allocate<Result: ~Copyable>(
-    _ body: (ImageBudget) throws(CodecError) -> Result
-  ) throws(PipelineError) -> Result {
-    do { return try body(budget) } catch { throw PipelineError(error) }
-  }
 }
