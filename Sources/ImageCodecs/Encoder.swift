@@ -64,14 +64,6 @@ package struct Encoder: ~Copyable {
     if status != CCODECS_UNSUPPORTED { try check(status) }
   }
 
-  /// Ends the frame; call it after all of its rows have been written.
-  /// - Parameter mayContinue: Called from time to time by an encoder that compresses a whole frame at once: WebP, and PNG
-  ///   with a palette.
-  /// - Throws: `interrupted` if `mayContinue` returned false.
-  package mutating func endFrame(mayContinue: () -> Bool = { true }) throws(CodecError) {
-    try interruptibly(mayContinue, ccodecs_encoder_end_frame)
-  }
-
   /// Lets the last frame, which has ended, last longer instead of encoding the frame that follows.
   /// - Returns: Whether it does; not if one of them lasts at most 10 ms, which viewers show for longer.
   package mutating func extendFrame(by frame: ImageFrame) -> Bool {
@@ -82,21 +74,28 @@ package struct Encoder: ~Copyable {
   /// Lets the result be an animation, with the duration of its frame, even if only one frame begins.
   package mutating func keepAnimation() { ccodecs_encoder_keep_animation(handle) }
 
-  /// Completes the image, and its frame if that was not ended; call it after all rows have been written.
-  /// - Parameter mayContinue: As for `endFrame`.
-  /// - Throws: `interrupted` if `mayContinue` returned false.
-  package mutating func finish(mayContinue: () -> Bool = { true }) throws(CodecError) {
-    try interruptibly(mayContinue, ccodecs_encoder_finish)
+  /// The part of a result that is complete.
+  package enum Part: Sendable {
+    case frame
+    /// The image, and its frame if that was not finished.
+    case image
   }
 
-  private func interruptibly(
-    _ mayContinue: () -> Bool, _ call: (OpaquePointer) -> ccodecs_status
-  ) throws(CodecError) {
+  /// Completes the frame or the image; call it after all of its rows have been written.
+  /// - Parameters:
+  ///   - part: The part that is complete.
+  ///   - mayContinue: Called from time to time by an encoder that compresses a whole frame at once: WebP, and PNG
+  ///     with a palette.
+  /// - Throws: `interrupted` if `mayContinue` returned false.
+  package mutating func finish(_ part: Part = .image, mayContinue: () -> Bool = { true }) throws(CodecError) {
     let handle = handle
-    let status = withInterrupt(mayContinue) { interrupt in
+    let status = withInterrupt(mayContinue) { interrupt -> ccodecs_status in
       ccodecs_encoder_set_interrupt(handle, interrupt)
       defer { ccodecs_encoder_set_interrupt(handle, ccodecs_interrupt()) }
-      return call(handle)
+      switch part {
+      case .frame: return ccodecs_encoder_end_frame(handle)
+      case .image: return ccodecs_encoder_finish(handle)
+      }
     }
     try check(status)
   }

@@ -51,18 +51,10 @@ final class WorkAllowance {
 }
 
 extension Encoder {
-  /// Ends a frame, which may be a long call.
+  /// Completes a frame or the image, which may be a long call.
   /// - Throws: The errors of the codec and of `WorkAllowance.check`.
-  mutating func endFrame(_ allowance: WorkAllowance) throws(PipelineError) {
-    do { try endFrame { (try? allowance.check()) != nil } } catch {
-      throw try PipelineError(interruption: error, allowance)
-    }
-  }
-
-  /// Completes the image, which may be a long call.
-  /// - Throws: The errors of the codec and of `WorkAllowance.check`.
-  mutating func finish(_ allowance: WorkAllowance) throws(PipelineError) {
-    do { try finish { (try? allowance.check()) != nil } } catch {
+  mutating func finish(_ part: Part = .image, within allowance: WorkAllowance) throws(PipelineError) {
+    do { try finish(part) { (try? allowance.check()) != nil } } catch {
       throw try PipelineError(interruption: error, allowance)
     }
   }

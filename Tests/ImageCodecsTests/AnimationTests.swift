@@ -212,7 +212,7 @@ struct AnimationTests {
     var encoder = try Encoder(options: options, budget: ImageBudget(limit: 1 << 24))
     let rows = try rowBuffer([1], rowByteCount: 1)
     try encoder.write(Strip(format: .gray8, rows: rows.rows(count: 1)))
-    try encoder.endFrame()
+    try encoder.finish(.frame)
     let animation = GIFAnimation(width: 1, height: 1, frames: [GIFFrame(width: 1, height: 1, indices: [0])])
     let frame = try Pixels.decode(animation.bytes).frames[0]
     do {

@@ -16,7 +16,7 @@ struct WorkAllowanceTests {
     let allowance = WorkAllowance(cancellation, limit: limit)
     allowance.begin()
     do throws(PipelineError) {
-      try encoder.finish(allowance)
+      try encoder.finish(within: allowance)
       return nil
     } catch { return error }
   }

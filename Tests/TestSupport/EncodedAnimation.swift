@@ -25,7 +25,7 @@ package func encodedAnimation(
     try encoder.beginFrame(frame)
     let rows = try rowBuffer(pixels, rowByteCount: width * 4)
     try encoder.write(Strip(format: .rgba8, rows: rows.rows(count: height)))
-    try encoder.endFrame()
+    try encoder.finish(.frame)
   }
   try encoder.finish()
   let buffer = try PixelBuffer(byteCount: 1000, budget: ImageBudget(limit: 4096))

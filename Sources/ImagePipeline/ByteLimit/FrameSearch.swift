@@ -54,7 +54,7 @@ struct FrameSearch {
     _ trial: consuming EncodedFrames, _ end: ImageEnd, _ buffer: PixelBuffer, _ allowance: WorkAllowance
   ) throws(PipelineError) -> EncodedFrames {
     var best = trial
-    try store?.encoder.finish(allowance)
+    try store?.encoder.finish(within: allowance)
     if best.byteCount > limit.byteCount {
       var smallest = (options: best.options, byteCount: best.byteCount)
       guard let fit = try fit(&smallest, buffer, allowance) else {

@@ -42,7 +42,7 @@ final class FrameStore {
         try reader.read(bytes, isLast: count == 0, next: &next, allowance)
       }
     }
-    try next.finish(allowance)
+    try next.finish(within: allowance)
   }
 }
 
@@ -104,7 +104,7 @@ private struct FrameReader: ~Copyable {
       isInFrame = true
       if skippedCount == 0 { try decoder.withStrip { (strip) throws(CodecError) in try next.write(strip) } }
     case .frameDone:
-      if skippedCount == 0 { try next.endFrame { (try? allowance.check()) != nil } }
+      if skippedCount == 0 { try next.finish(.frame) { (try? allowance.check()) != nil } }
       isInFrame = false
     case .done: isDone = true
     case .needsInput: break

@@ -105,7 +105,7 @@ final class BufferedImage {
       } catch { throw PipelineError(error) }
       try encoder.drain(buffer, output)
     }
-    try encoder.finish(allowance)
+    try encoder.finish(within: allowance)
     try encoder.drain(buffer, output)
   }
 

@@ -112,8 +112,8 @@ struct EncodeStage: ~Copyable {
   /// Ends the frame; the bytes that it completes are emitted with the next rows, or at the end.
   mutating func endFrame() throws(PipelineError) {
     guard let allowance = resources?.context.allowance else { return }
-    try encoder?.endFrame(allowance)
-    try frames?.store?.encoder.endFrame(allowance)
+    try encoder?.finish(.frame, within: allowance)
+    try frames?.store?.encoder.finish(.frame, within: allowance)
   }
 
   /// Encodes rows and emits the bytes that they complete, a few rows at a time, so that little output accumulates.
@@ -187,7 +187,7 @@ struct EncodeStage: ~Copyable {
       if !end.trailingMetadata.isEmpty {
         do { try encoder?.append(exif: end.trailingMetadata) } catch { throw PipelineError(error) }
       }
-      if let allowance = resources?.context.allowance { try encoder?.finish(allowance) }
+      if let allowance = resources?.context.allowance { try encoder?.finish(within: allowance) }
       if let search = frames { try settleFrames(search, end) }
       isEncoded = true
     }
