@@ -57,23 +57,6 @@ final class BufferedImage {
     planes[0].write(rows, at: row, byteOffset: byteOffset)
   }
 
-  /// Passes the image to an encoder, one row of MCUs at a time.
-  /// - `options`: The options of the encoder; they may differ from those of this image only in quality and chroma.
-  func write(
-    options: EncoderOptions, _ next: (borrowing Strip) throws(PipelineError) -> Void
-  ) throws(PipelineError) {
-    let all = try withCodecErrors { () throws(CodecError) in try rows(options) }
-    var waiting = all
-    while waiting.contains(where: { $0.rowCount > 0 }) {
-      let portion = waiting.indices.map { index in
-        waiting[index].prefix(
-          index == 0 ? Self.writtenRowCount : Int(Double(Self.writtenRowCount) * options.subsampling.verticalScale))
-      }
-      for index in waiting.indices { waiting[index].dropFirst(portion[index].rowCount) }
-      try next(Strip(format: options.pixelFormat, rows: portion))
-    }
-  }
-
   /// Encodes the image; the memory of its encoder is free afterwards.
   /// - Parameters:
   ///   - options: The options of the encoder; they may differ from those of this image in format, quality and chroma, and may
@@ -94,13 +77,17 @@ final class BufferedImage {
         : try PixelConverter(
           from: format, to: options.pixelFormat, width: options.width, rowCount: Self.writtenRowCount, budget: budget)
     }
-    try write(options: self.options.with(subsampling: options.subsampling)) { (strip) throws(PipelineError) in
+    var waiting = try withCodecErrors { () throws(CodecError) in try rows(options) }
+    let chromaRowCount = Int(Double(Self.writtenRowCount) * options.subsampling.verticalScale)
+    while waiting.contains(where: { $0.rowCount > 0 }) {
       try allowance.check()
+      let portion = waiting.indices.map { waiting[$0].prefix($0 == 0 ? Self.writtenRowCount : chromaRowCount) }
+      for index in waiting.indices { waiting[index].dropFirst(portion[index].rowCount) }
       do throws(CodecError) {
         if let converter {
-          try encoder.write(Strip(format: options.pixelFormat, rows: converter.convert(strip.plane(0))))
+          try encoder.write(Strip(format: options.pixelFormat, rows: converter.convert(portion[0])))
         } else {
-          try encoder.write(strip)
+          try encoder.write(Strip(format: format, rows: portion))
         }
       } catch { throw PipelineError(error) }
       try encoder.drain(buffer, output)
@@ -114,14 +101,12 @@ final class BufferedImage {
     guard planes.count == 3, options.subsampling != self.options.subsampling else {
       return planes.map { $0.rows(count: $0.rowCount) }
     }
-    if halved == nil { halved = try halve() }
+    if halved == nil {
+      var smaller: [RowBuffer] = []
+      for plane in planes.dropFirst() { smaller.append(try plane.halvedPlane(budget: budget)) }
+      halved = smaller
+    }
     return ([planes[0]] + (halved ?? [])).map { $0.rows(count: $0.rowCount) }
-  }
-
-  private func halve() throws(CodecError) -> [RowBuffer] {
-    var smaller: [RowBuffer] = []
-    for plane in planes.dropFirst() { smaller.append(try plane.halvedPlane(budget: budget)) }
-    return smaller
   }
 }
 
