@@ -10,7 +10,7 @@ extension ImageReader {
   ) throws(PipelineError) -> (isComplete: Bool, consumedByteCount: Int) {
     let allowance = allowance ?? makeAllowance(cancellation)
     self.allowance = allowance
-    let stored = stored ?? StoredInput(budget: budget)
+    let stored = stored ?? CompressedBytes(limit: .max, budget: budget)
     self.stored = stored
     allowance.begin()
     let began = ContinuousClock.now
@@ -21,7 +21,7 @@ extension ImageReader {
     var consumed = 0
     if analysis == nil {
       let (isComplete, count) = try pushHeader(bytes, isLast: isLast)
-      try stored.bytes.append(bytes.extracting(first: count))
+      try stored.append(bytes.extracting(first: count))
       consumed = count
       guard isComplete, let header else { return (false, consumed) }
       if try beginAnalysis(header, isEnd: isLast && consumed == bytes.byteCount, stored, allowance) {
@@ -35,13 +35,13 @@ extension ImageReader {
   /// Begins the search with the bytes of the header.
   /// - Returns: Whether it is done.
   private mutating func beginAnalysis(
-    _ header: ImageHeader, isEnd: Bool, _ stored: StoredInput, _ allowance: WorkAllowance
+    _ header: ImageHeader, isEnd: Bool, _ stored: CompressedBytes, _ allowance: WorkAllowance
   ) throws(PipelineError) -> Bool {
-    headerByteCount = Int(stored.bytes.byteCount)
+    headerByteCount = Int(stored.byteCount)
     _ = rewriter.take()
     var analysis = try ImageAnalysis(header, configurations, limits: limits, budget: budget, allowance: allowance)
     var isDone = false
-    try stored.bytes.forEachChunk { (chunk, isLastChunk) throws(PipelineError) in
+    try stored.forEachChunk { (chunk, isLastChunk) throws(PipelineError) in
       if !isDone { isDone = try analysis.push(chunk, isLast: isEnd && isLastChunk) }
     }
     if isDone { try end(analysis) } else { self.analysis = consume analysis }
@@ -51,7 +51,7 @@ extension ImageReader {
   /// Continues the search with the bytes from `consumed` on.
   /// - Returns: Whether it is done.
   private mutating func pushRest(
-    of bytes: RawSpan, _ consumed: inout Int, isLast: Bool, _ stored: StoredInput
+    of bytes: RawSpan, _ consumed: inout Int, isLast: Bool, _ stored: CompressedBytes
   ) throws(PipelineError) -> Bool {
     guard consumed < bytes.byteCount || isLast, var analysis = analysis.take() else { return false }
     // A gain map is not part of the image.
@@ -59,7 +59,7 @@ extension ImageReader {
       consumed + byteCount < bytes.byteCount
     {
       let image = bytes.extracting(droppingFirst: consumed).extracting(first: byteCount)
-      try stored.bytes.append(image)
+      try stored.append(image)
       consumed += byteCount
       let isEnd = gainMaps?.isImageEnd(position + UInt64(consumed)) ?? false
       if try analysis.push(image, isLast: isEnd) {
@@ -69,7 +69,7 @@ extension ImageReader {
     }
     let rest = bytes.extracting(droppingFirst: consumed)
     consumed = bytes.byteCount
-    try stored.bytes.append(rest)
+    try stored.append(rest)
     let isDone = try analysis.push(rest, isLast: isLast)
     guard isDone || !isLast else { throw PipelineError(.truncatedImage, "the image ends before its last row") }
     if isDone { try end(analysis) } else { self.analysis = consume analysis }

@@ -1,7 +1,7 @@
 internal import ImageCodecs
 
-/// Compressed bytes that are buffered, such as those of a result until it is chosen or rejected; above their limit, they
-/// are only counted.
+/// Compressed bytes that are buffered: those of a result until it is chosen or rejected, or of an image that is decoded
+/// twice; above their limit, they are only counted.
 ///
 /// It is a class so that a search and the stage that emits its result never copy it.
 final class CompressedBytes {
@@ -14,6 +14,8 @@ final class CompressedBytes {
   private var releasedCount = 0
   /// The number of bytes that were appended, including those above the limit.
   private(set) var byteCount: UInt64 = 0
+  /// The number of bytes that were consumed.
+  private(set) var consumedByteCount: UInt64 = 0
 
   init(limit: UInt64, budget: ImageBudget) {
     self.limit = limit
@@ -75,10 +77,14 @@ final class CompressedBytes {
     }
   }
 
-  /// Frees the chunks before that of `offset`, which must not be read any more.
-  func release(before offset: UInt64) {
-    let count = max(releasedCount, min(Int(offset) / Self.chunkByteCount, chunks.count))
-    for index in releasedCount..<count { chunks[index] = nil }
-    releasedCount = count
+  /// The number of bytes that were not consumed.
+  var restByteCount: Int { Int(byteCount - consumedByteCount) }
+
+  /// Notes that bytes were consumed, and frees the chunks before the current one, which must not be read any more.
+  func consume(_ count: Int) {
+    consumedByteCount += UInt64(count)
+    let end = min(Int(consumedByteCount) / Self.chunkByteCount, chunks.count)
+    for index in releasedCount..<end { chunks[index] = nil }
+    releasedCount = end
   }
 }

@@ -95,7 +95,7 @@ extension ImageReader {
     let toleratesTruncation = usable.contains { $0.configuration.tolerateTruncation ?? false }
     let toleratesDamage = usable.contains { $0.configuration.tolerateDamage ?? false }
     let attachments = try readAttachments(usable.map(\.configuration))
-    let storedByteCount = UInt64((stored?.bytes.chargedByteCount ?? 0) + (gainMaps?.byteCount ?? 0))
+    let storedByteCount = UInt64((stored?.chargedByteCount ?? 0) + (gainMaps?.byteCount ?? 0))
     let (scale, decodeByteCount) = try withDecoder { (decoder) throws(CodecError) in
       let scales = decoder.scales
       let scale = usable.map { $0.decodeScale(of: scales) }.max() ?? 8

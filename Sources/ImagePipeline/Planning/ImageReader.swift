@@ -42,7 +42,7 @@ package struct ImageReader: ~Copyable {
   var findings: ImageFindings?
   var allowance: WorkAllowance?
   // The bytes that were read for it, and the number of those that the decoder for the results has read.
-  var stored: StoredInput?
+  var stored: CompressedBytes?
   var headerByteCount = 0
   var analysisTime = Duration.zero
   /// The images that overlays name; must be set before the image is planned.

@@ -7,7 +7,7 @@ struct DecodeStage: ~Copyable {
   // At most the prefix from format detection; the decoder reads it before any other byte.
   private var leftover: [UInt8]
   // Bytes that were read when the image's pixels were searched.
-  private let stored: StoredInput?
+  private let stored: CompressedBytes?
   /// The time of the search.
   let analysisTime: Duration
   private(set) var inputByteCount: UInt64
@@ -84,10 +84,11 @@ struct DecodeStage: ~Copyable {
 
   /// Decodes the next stored bytes.
   /// - `isLast`: Whether no bytes follow all that are stored.
-  private mutating func readStored(_ stored: StoredInput, isLast: Bool) throws(CodecError) -> Decoder.Event {
+  private mutating func readStored(_ stored: CompressedBytes, isLast: Bool) throws(CodecError) -> Decoder.Event {
     var (event, byteCount) = (Decoder.Event.needsInput, 0)
-    try stored.withNext { (bytes, isLastChunk) throws(CodecError) in
-      let progress = try decoder.read(bytes, isLast: isLast && isLastChunk)
+    let restByteCount = stored.restByteCount
+    try stored.withChunk(at: stored.consumedByteCount) { (bytes) throws(CodecError) in
+      let progress = try decoder.read(bytes, isLast: isLast && bytes.byteCount == restByteCount)
       (event, byteCount) = (progress.value, progress.consumedByteCount)
     }
     stored.consume(byteCount)
