@@ -6,10 +6,10 @@ struct GainMapWork: ~Copyable {
     case seeking
     case header(ImageReader)
     case working(ImageRoute)
-    case over
   }
 
-  private var phase = Phase.seeking
+  /// The state of the work; `nil` once it has ended.
+  private var phase: Phase? = .seeking
   /// The position behind the image in the file that is read.
   private var end: UInt64 = 0
   /// The search for the places of the map; `nil` if it is not read from the file.
@@ -94,10 +94,10 @@ struct GainMapWork: ~Copyable {
       let (rest, position) = (bytes.extracting(droppingFirst: taken), start + UInt64(taken))
       do throws(PipelineError) { taken += try step(rest, position, isLast: isLast, files, cpuTime) } catch {
         obstacle = try GainMapObstacle(error)
-        phase = .over
+        phase = nil
         reports = []
       }
-      if isOver { return (true, taken) }
+      if phase == nil { return (true, taken) }
       if taken == bytes.byteCount && !isLast { return (false, taken) }
     }
   }
@@ -109,26 +109,11 @@ struct GainMapWork: ~Copyable {
   ) throws(PipelineError) -> Int {
     let portion = bytes.extracting(first: end > position ? Int(clamping: end - position) : 0)
     let isEnd = position + UInt64(portion.byteCount) == end || (isLast && portion.byteCount == bytes.byteCount)
-    switch takePhase() {
-    case .seeking: return try seek(bytes, position, isLast: isLast, files)
-    case .header(let reader): return try readHeader(reader, portion, at: position, isLast: isEnd, files, cpuTime)
-    case .working(let route): return try work(route, portion, isLast: isEnd, files)
-    case .over: return 0
-    }
-  }
-
-  private mutating func takePhase() -> Phase {
-    var taken = Phase.over
-    swap(&taken, &phase)
-    return taken
-  }
-
-  private var isOver: Bool {
-    switch phase {
-    case .over: true
-    case .seeking: false
-    case .header: false
-    case .working: false
+    switch phase.take() {
+    case .seeking?: return try seek(bytes, position, isLast: isLast, files)
+    case .header(let reader)?: return try readHeader(reader, portion, at: position, isLast: isEnd, files, cpuTime)
+    case .working(let route)?: return try work(route, portion, isLast: isEnd, files)
+    case nil: return 0
     }
   }
 
@@ -144,7 +129,7 @@ struct GainMapWork: ~Copyable {
     skip(to: position)
     guard !files.isEmpty, let place = nextPlace else {
       if isDeclared { obstacle = .damage }
-      phase = .over
+      phase = nil
       return 0
     }
     let count = min(bytes.byteCount, Int(clamping: place.offset - position))
@@ -152,7 +137,7 @@ struct GainMapWork: ~Copyable {
       try begin(at: place)
     } else if isLast {
       if isDeclared { obstacle = .damage }
-      phase = .over
+      phase = nil
     } else {
       phase = .seeking
     }
@@ -224,7 +209,7 @@ struct GainMapWork: ~Copyable {
       case .working: throw .unfinishedHeader
       }
     }
-    phase = .over
+    phase = nil
     return bytes.byteCount
   }
 }

@@ -7,7 +7,6 @@ package final class ImageServer {
   private enum Phase: ~Copyable {
     case reading(ImageReader)
     case working(ImageRoute)
-    case over
   }
 
   /// The size in bytes of the windows in which bytes are processed, so that results do not depend on the requests' sizes.
@@ -25,7 +24,8 @@ package final class ImageServer {
   private let cancellation: Cancellation
   private let tracing: TraceTarget
   private var auxiliary: AuxiliaryImages
-  private var phase: Phase
+  /// The state of the work; `nil` once it has ended or failed.
+  private var phase: Phase?
   /// The plan of the image; `nil` until its header is complete.
   package private(set) var plan: ImagePlan?
   /// The response to the current request, as far as it is known.
@@ -86,7 +86,7 @@ package final class ImageServer {
   // MARK: Steps
 
   private func readHeader(_ bytes: RawSpan, isLast: Bool, _ planning: WorkRequest.Planning) throws(PipelineError) {
-    guard case .reading(var reader) = takePhase() else { throw .outOfOrder }
+    guard case .reading(var reader)? = phase.take() else { throw .outOfOrder }
     reader.lateOrientation = planning.lateOrientation
     reader.countedFrames = planning.countedFrames
     reader.reportsGainMap = planning.reportsGainMap
@@ -116,7 +116,7 @@ package final class ImageServer {
   }
 
   private func start(_ renditionIDs: [String]) throws(PipelineError) {
-    guard let plan, case .reading(let reader) = takePhase() else { throw .outOfOrder }
+    guard let plan, case .reading(let reader)? = phase.take() else { throw .outOfOrder }
     phase = .working(
       try ImageRoute(reader, plan: plan, renditionIDs: renditionIDs, cancellation: cancellation, tracing: tracing))
     response.isStarted = true
@@ -125,7 +125,7 @@ package final class ImageServer {
   private func advance(
     _ bytes: RawSpan, isLast: Bool, output: (_ rendition: Int, RawSpan) -> Void
   ) throws(PipelineError) {
-    guard case .working(var route) = takePhase() else { throw .outOfOrder }
+    guard case .working(var route)? = phase.take() else { throw .outOfOrder }
     let began = ContinuousClock.now
     var (consumed, outputByteCount) = (0, 0)
     repeat {
@@ -147,12 +147,6 @@ package final class ImageServer {
   }
 
   // MARK: State
-
-  private func takePhase() -> Phase {
-    var taken = Phase.over
-    swap(&taken, &phase)
-    return taken
-  }
 
   private func noteEnds(of route: borrowing ImageRoute) {
     for index in isEnded.indices where !isEnded[index] {
