@@ -3,27 +3,21 @@ package import ImageCodecs
 
 /// A filter that computes each pixel from the pixels around it.
 package final class AreaFilter {
-  /// The filter and its parameters: see "Area filters" in `cpixels.h`.
-  package enum Kernel: Sendable, Hashable {
-    case blur(radius: Double, share: Double)
-    case sharpen(radius: Double, amount: Double, threshold: Double)
-    /// Blocks of `size` by `size` pixels; the first block of a row or column may be smaller.
-    case pixelate(size: Int, firstWidth: Int, firstHeight: Int, share: Double)
-  }
-
   private let memory: PixelBuffer
   private let handle: OpaquePointer
   private let output: RowBuffer
 
   /// Creates a filter and allocates its memory.
-  /// - `width`, `height`: the size of the image in pixels.
+  /// - `width`, `height`: the stored size of the image in pixels; `orientation` is that of its display.
   /// - `format`: `rgb8` or `rgba8`.
   /// - Throws: `misuse` if a parameter is out of range, `outOfMemory` if the budget is exhausted.
   package init(
-    _ kernel: Kernel, width: Int, height: Int, format: PixelFormat, budget: ImageBudget
+    _ operation: AreaOperation, width: Int, height: Int, orientation: Orientation, format: PixelFormat,
+    budget: ImageBudget
   ) throws(CodecError) {
-    var options = cpixels_area_options(kernel, width: width, height: height, format: format)
-    let misuse = CodecError(code: .misuse, message: "no filter for \(kernel) on \(width)x\(height)")
+    var options = cpixels_area_options(
+      operation, width: width, height: height, orientation: orientation, format: format)
+    let misuse = CodecError(code: .misuse, message: "no filter for \(operation) on \(width)x\(height)")
     var byteCount = 0
     guard cpixels_area_measure(&options, &byteCount) else { throw misuse }
     let memory = try PixelBuffer(byteCount: byteCount, budget: budget)
@@ -35,8 +29,10 @@ package final class AreaFilter {
   }
 
   /// Returns the number of bytes that a filter charges in addition to its output rows.
-  package static func windowByteCount(_ kernel: Kernel, width: Int, height: Int, format: PixelFormat) -> Int {
-    var options = cpixels_area_options(kernel, width: width, height: height, format: format)
+  package static func windowByteCount(
+    _ operation: AreaOperation, width: Int, height: Int, format: PixelFormat
+  ) -> Int {
+    var options = cpixels_area_options(operation, width: width, height: height, orientation: .up, format: format)
     var byteCount = 0
     return cpixels_area_measure(&options, &byteCount) ? byteCount : 0
   }
@@ -55,20 +51,24 @@ package final class AreaFilter {
 }
 
 extension cpixels_area_options {
-  fileprivate init(_ kernel: AreaFilter.Kernel, width: Int, height: Int, format: PixelFormat) {
+  fileprivate init(
+    _ operation: AreaOperation, width: Int, height: Int, orientation: Orientation, format: PixelFormat
+  ) {
     self.init()
     self.width = UInt32(width)
     self.height = UInt32(height)
     channels = UInt8(format.channelCount)
     isa = CPIXELS_ISA_BEST
-    switch kernel {
+    switch operation {
     case .blur(let radius, let share):
       (kind, self.radius, amount) = (CPIXELS_AREA_BLUR, radius, share)
     case .sharpen(let radius, let amount, let threshold):
       (kind, self.radius, self.amount, self.threshold) = (CPIXELS_AREA_SHARPEN, radius, amount, threshold)
-    case .pixelate(let size, let firstWidth, let firstHeight, let share):
+    case .pixelate(let size, let share):
       (kind, block, amount) = (CPIXELS_AREA_PIXELATE, UInt32(size), share)
-      (first_width, first_height) = (UInt32(firstWidth), UInt32(firstHeight))
+      // Blocks start at the corner that is displayed at the upper left.
+      first_width = UInt32(orientation.reversesColumns ? (width - 1) % size + 1 : size)
+      first_height = UInt32(orientation.reversesRows ? (height - 1) % size + 1 : size)
     }
   }
 }

@@ -1,3 +1,4 @@
+internal import ImageKernels
 internal import LibC
 
 /// An operation that computes each pixel from itself alone, and then clamps its colors to 0 to 1.

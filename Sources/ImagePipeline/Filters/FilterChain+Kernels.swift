@@ -18,7 +18,7 @@ extension FilterChain.Pass {
     case .area(let operation, _):
       return .area(
         try AreaFilter(
-          operation.kernel(size, orientation), width: size.width, height: size.height, format: format, budget: budget))
+          operation, width: size.width, height: size.height, orientation: orientation, format: format, budget: budget))
     }
   }
 }
@@ -34,25 +34,6 @@ extension ColorOperation {
     case .curve(.levels): preconditionFailure("a curve of levels begins a pass, as a part of its table")
     case .threshold(let level, let share): .threshold(weights: ColorMatrix.luminance, level: level, share: share)
     case .vignette(let radius, let softness, let share): .vignette(radius: radius, softness: softness, share: share)
-    }
-  }
-}
-
-extension AreaOperation {
-  /// Returns the kernel of this operation.
-  /// - `size`: The stored size of the image; `orientation` is that of its display.
-  func kernel(_ size: PixelSize, _ orientation: Orientation) -> AreaFilter.Kernel {
-    switch self {
-    case .blur(let radius, let share): return .blur(radius: radius, share: share)
-    case .sharpen(let radius, let amount, let threshold):
-      return .sharpen(radius: radius, amount: amount, threshold: threshold)
-    case .pixelate(let block, let share):
-      // Blocks start at the corner that is displayed at the upper left, so that incomplete blocks lie at the lower
-      // right.
-      func first(_ length: Int, isReversed: Bool) -> Int { isReversed ? (length - 1) % block + 1 : block }
-      return .pixelate(
-        size: block, firstWidth: first(size.width, isReversed: orientation.reversesColumns),
-        firstHeight: first(size.height, isReversed: orientation.reversesRows), share: share)
     }
   }
 }

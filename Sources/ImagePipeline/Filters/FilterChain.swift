@@ -1,3 +1,5 @@
+internal import ImageKernels
+
 /// The filters of one image, combined into passes over its rows, in the order of the request.
 ///
 /// Adjacent filters that work on single pixels share a pass, in which intermediate values are not rounded. Within a

@@ -23,8 +23,7 @@ struct FilterStage: Stage {
       case .levels, .color: sum + rows
       case .area(let operation, _):
         sum + rows
-          + AreaFilter.windowByteCount(
-            operation.kernel(size, .up), width: size.width, height: size.height, format: format)
+          + AreaFilter.windowByteCount(operation, width: size.width, height: size.height, format: format)
       }
     }
   }
