@@ -2,7 +2,7 @@ internal import CPixels
 package import ImageCodecs
 
 /// A filter that computes each pixel from the pixels around it.
-package final class AreaFilter {
+package final class AreaFilter: RowFilter {
   private let memory: PixelBuffer
   private let handle: OpaquePointer
   private let output: RowBuffer
@@ -23,7 +23,7 @@ package final class AreaFilter {
     let memory = try PixelBuffer(byteCount: byteCount, budget: budget)
     guard let handle = cpixels_area_init(&options, memory.unsafeBase) else { throw misuse }
     output = try RowBuffer(
-      rowByteCount: width * format.pixelByteCount, rowCount: RowFilter.rowCount, budget: budget)
+      rowByteCount: width * format.pixelByteCount, rowCount: Self.rowCount, budget: budget)
     self.memory = memory
     self.handle = handle
   }
@@ -37,15 +37,15 @@ package final class AreaFilter {
     return cpixels_area_measure(&options, &byteCount) ? byteCount : 0
   }
 
-  func push(_ rows: Strip.Rows) -> Int {
+  package func push(_ rows: Strip.Rows) -> Int {
     if rows.isEmpty { return 0 }
     precondition(rows.rowByteCount >= output.rowByteCount, "rows are shorter")
     return cpixels_area_push(handle, rows.bytes(0), rows.rowStride, rows.rowCount)
   }
 
-  func reset() { cpixels_area_reset(handle) }
+  package func reset() { cpixels_area_reset(handle) }
 
-  func read() -> Strip.Rows {
+  package func read() -> Strip.Rows {
     output.rows(count: cpixels_area_read(handle, output.bytes(0), output.rowByteCount, output.rowCount))
   }
 }

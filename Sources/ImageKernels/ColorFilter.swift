@@ -14,7 +14,7 @@ package enum ColorStep: Sendable, Hashable {
 }
 
 /// A filter that applies a sequence of steps to each pixel, without rounding between them.
-package final class ColorFilter {
+package final class ColorFilter: RowFilter {
   // The C program keeps the addresses of the table and the steps, so they have their own allocations.
   private let table: UnsafeMutableBufferPointer<Float>
   private let steps: UnsafeMutableBufferPointer<cpixels_color_step>
@@ -34,7 +34,7 @@ package final class ColorFilter {
   ) throws(CodecError) {
     precondition(levels == nil || levels?.count == 256)
     output = try RowBuffer(
-      rowByteCount: width * format.pixelByteCount, rowCount: RowFilter.rowCount, budget: budget)
+      rowByteCount: width * format.pixelByteCount, rowCount: Self.rowCount, budget: budget)
     channelCount = UInt32(format.channelCount)
     table = .allocate(capacity: levels?.count ?? 0)
     _ = table.initialize(from: (levels ?? []).map(Float.init))
@@ -51,9 +51,9 @@ package final class ColorFilter {
     steps.deallocate()
   }
 
-  func push(_ rows: Strip.Rows) -> Int {
+  package func push(_ rows: Strip.Rows) -> Int {
     precondition(rows.isEmpty || rows.rowByteCount >= output.rowByteCount, "rows are shorter")
-    readyCount = min(rows.rowCount, RowFilter.rowCount)
+    readyCount = min(rows.rowCount, Self.rowCount)
     for row in 0..<readyCount {
       cpixels_color_row(&program, nextRow, channelCount, rows.bytes(row), output.bytes(row), CPIXELS_ISA_BEST)
       nextRow += 1
@@ -61,9 +61,9 @@ package final class ColorFilter {
     return readyCount
   }
 
-  func reset() { nextRow = 0 }
+  package func reset() { nextRow = 0 }
 
-  func read() -> Strip.Rows {
+  package func read() -> Strip.Rows {
     defer { readyCount = 0 }
     return output.rows(count: readyCount)
   }

@@ -2,7 +2,7 @@ internal import CPixels
 package import ImageCodecs
 
 /// A filter that replaces each level of red, green and blue, or of gray, by its entry in a table; alpha does not change.
-package final class LevelFilter {
+package final class LevelFilter: RowFilter {
   private let table: [UInt8]
   private let width: Int
   private let channelCount: UInt32
@@ -19,20 +19,22 @@ package final class LevelFilter {
     self.width = width
     channelCount = UInt32(format.channelCount)
     output = try RowBuffer(
-      rowByteCount: width * format.pixelByteCount, rowCount: RowFilter.rowCount, budget: budget)
+      rowByteCount: width * format.pixelByteCount, rowCount: Self.rowCount, budget: budget)
   }
 
-  func push(_ rows: Strip.Rows) -> Int {
+  package func push(_ rows: Strip.Rows) -> Int {
     precondition(rows.isEmpty || rows.rowByteCount >= output.rowByteCount, "rows are shorter")
-    readyCount = min(rows.rowCount, RowFilter.rowCount)
+    readyCount = min(rows.rowCount, Self.rowCount)
     for row in 0..<readyCount {
       cpixels_map_levels(table, channelCount, rows.bytes(row), output.bytes(row), width, CPIXELS_ISA_BEST)
     }
     return readyCount
   }
 
-  func read() -> Strip.Rows {
+  package func read() -> Strip.Rows {
     defer { readyCount = 0 }
     return output.rows(count: readyCount)
   }
+
+  package func reset() {}
 }

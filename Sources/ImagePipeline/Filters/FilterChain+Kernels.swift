@@ -6,19 +6,17 @@ extension FilterChain.Pass {
   /// - `size`: The stored size of the image; `orientation` is that of its display.
   func rowFilter(
     _ size: PixelSize, _ orientation: Orientation, format: PixelFormat, budget: ImageBudget
-  ) throws(CodecError) -> RowFilter {
+  ) throws(CodecError) -> any RowFilter {
     switch self {
     case .levels(let table, _):
-      return .levels(try LevelFilter(table: table, width: size.width, format: format, budget: budget))
+      return try LevelFilter(table: table, width: size.width, format: format, budget: budget)
     case .color(let program):
-      return .color(
-        try ColorFilter(
-          levels: program.table, steps: program.steps.map { $0.operation.step }, width: size.width,
-          height: size.height, format: format, budget: budget))
+      return try ColorFilter(
+        levels: program.table, steps: program.steps.map { $0.operation.step }, width: size.width, height: size.height,
+        format: format, budget: budget)
     case .area(let operation, _):
-      return .area(
-        try AreaFilter(
-          operation, width: size.width, height: size.height, orientation: orientation, format: format, budget: budget))
+      return try AreaFilter(
+        operation, width: size.width, height: size.height, orientation: orientation, format: format, budget: budget)
     }
   }
 }

@@ -7,7 +7,7 @@ internal import Tracing
 /// Each pass buffers only the rows that its windows span.
 struct FilterStage: Stage {
   private let plan: Plan
-  private var passes: [RowFilter] = []
+  private var passes: [any RowFilter] = []
   private var format = PixelFormat.rgb8
 
   static var span: StageSpan { .filter }
@@ -18,7 +18,7 @@ struct FilterStage: Stage {
   func estimatedByteCount(_ layout: inout PixelLayout) -> Int {
     let (size, format) = (plan.storedOutputSize, layout.format)
     return plan.filters.passes.reduce(0) { sum, pass in
-      let rows = RowFilter.outputByteCount(width: size.width, format: format)
+      let rows = LevelFilter.outputByteCount(width: size.width, format: format)
       return switch pass {
       case .levels, .color: sum + rows
       case .area(let operation, _):
