@@ -205,6 +205,9 @@ package struct GainMapMetadata: Sendable {
   /// Whether the header of the map has ended.
   var isDone: Bool { found.isDone }
 
+  /// The size in pixels that the header of the map states; `nil` until that is read.
+  var frameSize: (width: Int, height: Int)? { found.frameSize }
+
   /// The metadata of ISO 21496-1, from the versions on; `nil` without any.
   package var iso: [UInt8]? {
     found.segments.first { $0.kind == .iso }.map { Array($0.body.dropFirst($0.kind.name.count)) }

@@ -1,5 +1,5 @@
-/// Collects the application segments before the image data of a JPEG that concern gain maps, and finds the end of the
-/// image, from bytes that arrive in portions.
+/// Collects the application segments before the image data of a JPEG that concern gain maps, and finds its size and the
+/// end of the image, from bytes that arrive in portions.
 ///
 /// Lengths in the file are only followed, and what is collected is limited, so that hostile bytes cost no more than
 /// reading them. Source: ITU-T T.81, annex B.
@@ -61,6 +61,8 @@ struct JPEGSegments {
   private(set) var byteCount = 0
   /// The position of the first segment that is neither APP0 nor APP1; `nil` until it is reached.
   private(set) var metadataEnd: UInt64?
+  /// The size in pixels that the frame header states; `nil` until it is reached.
+  private(set) var frameSize: (width: Int, height: Int)?
 
   private var hasScan = false
   /// The position behind the end marker of the image; `nil` until it is reached.
@@ -162,6 +164,10 @@ struct JPEGSegments {
   }
 
   private mutating func readName<Failure: Error>(_ charge: (Int) throws(Failure) -> Void) throws(Failure) {
+    let isFrame = (0xC0...0xCF).contains(pending[1]) && ![0xC4, 0xC8, 0xCC].contains(pending[1])
+    if isFrame, frameSize == nil, pending.count >= 9 {
+      frameSize = (Int(pending[7]) << 8 | Int(pending[8]), Int(pending[5]) << 8 | Int(pending[6]))
+    }
     let isWanted = !hasScan && (kind.map { wanted.contains($0) } ?? false)
     let hasRoom = segments.count < Self.maxCount && byteCount + length + 4 <= Self.maxByteCount
     step = isWanted && hasRoom ? .body : .skipped

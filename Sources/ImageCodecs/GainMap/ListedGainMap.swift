@@ -43,14 +43,12 @@ package struct ListedGainMap: Sendable {
   ) -> ListedGainMap? {
     for place in search.places {
       guard let start = Int(exactly: place.offset) else { continue }
-      var (metadata, end) = (GainMapMetadata(), start)
+      var metadata = GainMapMetadata()
       windows(read, from: start) { window in
         metadata.push(window)
-        end += window.byteCount
         return metadata.isDone
       }
-      guard metadata.isGainMap, let size = frameSize({ read(start + $0, min($1, max(0, end - start - $0))) })
-      else { continue }
+      guard metadata.isGainMap, let size = metadata.frameSize else { continue }
       return ListedGainMap(width: size.width, height: size.height, metadata: metadata, exif: search.exif)
     }
     return nil
@@ -67,25 +65,5 @@ package struct ListedGainMap: Sendable {
       if bytes.isEmpty || body(bytes.span.bytes) { return }
       count += bytes.count
     }
-  }
-
-  /// Returns the size that the frame header of a JPEG states.
-  ///
-  /// Source: ITU-T T.81, B.2.2.
-  private static func frameSize(_ read: (_ offset: Int, _ byteCount: Int) -> [UInt8]) -> (width: Int, height: Int)? {
-    var place = 2
-    while place < maxHeaderByteCount {
-      let head = read(place, 9)
-      guard head.count >= 4, head[0] == 0xFF else { return nil }
-      switch head[1] {
-      case 0xFF: place += 1
-      case 0xC4, 0xC8, 0xCC, 0xDB, 0xDD, 0xE0...0xEF, 0xFE: place += 2 + (Int(head[2]) << 8 | Int(head[3]))
-      case 0xC0...0xCF:
-        guard head.count == 9 else { return nil }
-        return (Int(head[7]) << 8 | Int(head[8]), Int(head[5]) << 8 | Int(head[6]))
-      default: return nil
-      }
-    }
-    return nil
   }
 }
