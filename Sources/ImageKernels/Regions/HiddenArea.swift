@@ -41,7 +41,7 @@ package struct HiddenArea: Sendable, Hashable {
     package let overhang: Int
 
     /// Creates a grid of blocks with sides of at least 1.
-    package init(across: Int, down: Int, overhang: Int = 0) {
+    package init(across: Int = 1, down: Int = 1, overhang: Int = 0) {
       (self.across, self.down, self.overhang) = (across, down, overhang)
     }
   }

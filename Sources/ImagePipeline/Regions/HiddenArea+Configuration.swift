@@ -34,8 +34,8 @@ extension Region {
       case .pixelate: .pixelate
       case .fill: .fill(fill)
       }
-    let columns = margin.extended(window.x, window.width, grid: margin.across, in: stored.width)
-    let rows = margin.extended(window.y, window.height, grid: margin.down, in: stored.height)
+    let columns = margin.extended(window.x, window.width, to: margin.grid.across, in: stored.width)
+    let rows = margin.extended(window.y, window.height, to: margin.grid.down, in: stored.height)
     guard !columns.isEmpty, !rows.isEmpty, window.x < Double(stored.width), window.y < Double(stored.height),
       window.x + window.width > 0, window.y + window.height > 0
     else {
@@ -44,10 +44,7 @@ extension Region {
         "regions[\(index)].area begins at \(area.x), \(area.y) in \(area.unit.rawValue), which is outside the image of "
           + "\(shown)", field: "regions[\(index)].area")
     }
-    return HiddenArea(
-      columns: columns, rows: rows, ellipse: ellipse,
-      grid: HiddenArea.Grid(across: margin.across, down: margin.down, overhang: margin.overhang),
-      effect: effect)
+    return HiddenArea(columns: columns, rows: rows, ellipse: ellipse, grid: margin.grid, effect: effect)
   }
 
   private static let unsearched = PipelineError(
@@ -81,11 +78,8 @@ extension Region {
 private struct Margin {
   /// The number of pixels on each side.
   let pixelCount: Int
-  /// The size of the blocks to whose edges an area is then extended.
-  let across: Int
-  let down: Int
-  /// The number of pixels behind these edges.
-  let overhang: Int
+  /// The blocks to whose edges an area is then extended.
+  let grid: HiddenArea.Grid
 
   init(_ header: ImageHeader) {
     let sampling = header.chromaSampling.map { (across: $0.across, down: $0.down) }
@@ -94,27 +88,27 @@ private struct Margin {
       // Blocks are coded by themselves. Those of subsampled chroma show more pixels; assume the largest if it is unknown.
       let (isGray, isPlanar) = (header.colorSpace == .gray, header.colorSpace == .ycbcr)
       let (width, height) = sampling ?? (isGray ? (1, 1) : (4, 4))
-      (pixelCount, across, down) = (1, 8 * width, 8 * height)
+      pixelCount = 1
       // A decoder that enlarges chroma itself mixes that of neighboring blocks, also at an eighth of the size.
-      overhang = isGray || isPlanar ? 0 : 8
+      grid = HiddenArea.Grid(across: 8 * width, down: 8 * height, overhang: isGray || isPlanar ? 0 : 8)
     case .tiff:
       // Blocks of JPEG begin with each strip or tile, wherever that is.
       let block = sampling.map { 8 * max($0.across, $0.down) } ?? 0
-      (pixelCount, across, down, overhang) = (block + 8, 1, 1, 0)
+      (pixelCount, grid) = (block + 8, HiddenArea.Grid())
     case .webp, .avif, .heic, .jxl, .jpeg2000:
       // Filters that smooth the edges of blocks reach so far.
-      (pixelCount, across, down, overhang) = (8, 1, 1, 0)
+      (pixelCount, grid) = (8, HiddenArea.Grid())
     case .png, .gif, .bmp, .tga, .psd, .pnm, .hdr, .ico, .qoi, .raw:
-      (pixelCount, across, down, overhang) = (1, 1, 1, 0)
+      (pixelCount, grid) = (1, HiddenArea.Grid())
     }
   }
 
-  /// Returns a span with the margin, extended to blocks, as far as it is in the image.
-  func extended(_ start: Double, _ length: Double, grid: Int, in count: Int) -> Range<Int> {
+  /// Returns a span with the margin, extended to blocks of `side` pixels, as far as it is in the image.
+  func extended(_ start: Double, _ length: Double, to side: Int, in count: Int) -> Range<Int> {
     let first = Int(start.rounded(.down)) - pixelCount
     let end = Int((start + length).rounded(.up)) + pixelCount
-    let lower = min(max(0, max(0, first) / grid * grid - overhang), count)
-    return lower..<max(lower, min((max(0, end) + grid - 1) / grid * grid + overhang, count))
+    let lower = min(max(0, max(0, first) / side * side - grid.overhang), count)
+    return lower..<max(lower, min((max(0, end) + side - 1) / side * side + grid.overhang, count))
   }
 }
 
