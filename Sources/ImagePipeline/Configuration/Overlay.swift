@@ -7,25 +7,16 @@ extension OverlayBlend: FieldChoice {}
 package struct Overlay: Sendable, Hashable {
   /// The name of an auxiliary image of the request, or of a file in the operator's directory; empty with a text.
   @Exact package var image: String
-  /// The factor of the image's alpha, 0 to 1.
-  ///
-  /// Default: 1.
+  /// The factor of the image's alpha, 0 to 1; 1 by default.
   package var opacity: Double?
-  /// The width as a fraction of the result's width, above 0 and at most 1.
-  ///
-  /// Default: none.
+  /// The width as a fraction of the result's width, above 0 and at most 1; none by default.
   package var scale: Double?
-  /// The width in pixels.
-  ///
-  /// Default: that which keeps the aspect ratio; without a height, that of the image.
+  /// The width in pixels; by default that which keeps the aspect ratio, or that of the image without a height.
   package var width: Int?
-  /// The height in pixels.
-  ///
-  /// Default: that which keeps the aspect ratio; without a width, that of the image.
+  /// The height in pixels; by default that which keeps the aspect ratio, or that of the image without a width.
   package var height: Int?
-  /// The side or corner of the result to which the overlay is attached; neither `smart` nor `faces`.
-  ///
-  /// Default: `center`.
+  /// The side or corner of the result to which the overlay is attached; neither `smart` nor `faces`; `center` by
+  /// default.
   package var gravity: Gravity?
   /// The unit of `x` and `y`.
   package var unit = Crop.Unit.pixels
@@ -33,17 +24,11 @@ package struct Overlay: Sendable, Hashable {
   package var x = 0.0
   /// The distance from the top or bottom edge that `gravity` names, or from the vertical center downwards.
   package var y = 0.0
-  /// How colors are mixed.
-  ///
-  /// Default: `over`.
+  /// How colors are mixed; `over` by default.
   package var blend: OverlayBlend?
-  /// The clockwise rotation of the image in degrees: 0, 90, 180 or 270.
-  ///
-  /// Default: 0.
+  /// The clockwise rotation of the image in degrees: 0, 90, 180 or 270; 0 by default.
   package var rotation: Int?
-  /// Whether the overlay is repeated over the whole result.
-  ///
-  /// Default: no.
+  /// Whether the overlay is repeated over the whole result; no by default.
   package var tile: Bool?
   /// A text instead of an image, which has no `scale`, `width` and `height`.
   package var text: TextOverlay?

@@ -7,45 +7,26 @@ extension TextStyle.Alignment: FieldChoice {}
 package struct TextOverlay: Sendable, Hashable {
   /// The text.
   @Exact package var text: String
-  /// Families and style, as in `DejaVu Sans Bold`.
-  ///
-  /// Default: `Sans`.
+  /// Families and style, as in `DejaVu Sans Bold`; `Sans` by default.
   @Exact package var font: String?
-  /// The size of the font's em square in pixels of the result.
-  ///
-  /// Default: that of `relativeSize`.
+  /// The size of the font's em square in pixels of the result; that of `relativeSize` by default.
   package var size: Double?
-  /// The size of the font's em square as a fraction of the result's height, above 0 and at most 1.
-  ///
-  /// Default: 0.05.
+  /// The size of the font's em square as a fraction of the result's height, above 0 and at most 1; 0.05 by default.
   package var relativeSize: Double?
-  /// The color of the letters.
-  ///
-  /// Default: white.
+  /// The color of the letters; white by default.
   package var color: Color?
-  /// The width of the outline around letters as a fraction of the size, 0 to 0.5.
-  ///
-  /// Default: 0, no outline.
+  /// The width of the outline around letters as a fraction of the size, 0 to 0.5; no outline by default.
   package var outlineWidth: Double?
-  /// The color of the outline.
-  ///
-  /// Default: black.
+  /// The color of the outline; black by default.
   package var outlineColor: Color?
-  /// The color of a box behind the text.
-  ///
-  /// Default: none, no box.
+  /// The color of a box behind the text; no box by default.
   package var boxColor: Color?
-  /// The distance of the box's edges from the lines as a fraction of the size, 0 to 4.
-  ///
-  /// Default: 0.25.
+  /// The distance of the box's edges from the lines as a fraction of the size, 0 to 4; 0.25 by default.
   package var boxPadding: Double?
-  /// The width at which lines are wrapped as a fraction of the result's side along which they run, above 0 and at most 1.
-  ///
-  /// Default: 1.
+  /// The width at which lines are wrapped as a fraction of the result's side along which they run, above 0 and at most
+  /// 1; 1 by default.
   package var maxWidth: Double?
-  /// The alignment of lines with each other.
-  ///
-  /// Default: `start`.
+  /// The alignment of lines with each other; `start` by default.
   package var alignment: TextStyle.Alignment?
 
   package init(
