@@ -24,11 +24,6 @@ enum ColorOperation: Sendable, Hashable {
     if case .curve = self { true } else { false }
   }
 
-  /// Whether the operation requires 8-bit input, so that it must be the first of a pass.
-  var needsLevels: Bool {
-    if case .curve(.levels) = self { true } else { false }
-  }
-
   /// Whether the operation leaves every image unchanged.
   var isIdentity: Bool {
     switch self {

@@ -29,7 +29,6 @@ extension ColorOperation {
     case .curve(.power(let exponent, let amplitude, let offset, let share)):
       .power(exponent: exponent, amplitude: amplitude, offset: offset, share: share)
     case .curve(.exposure(let gain, let share)): .exposure(gain: gain, share: share)
-    case .curve(.levels): preconditionFailure("a curve of levels begins a pass, as a part of its table")
     case .threshold(let level, let share): .threshold(weights: ColorMatrix.luminance, level: level, share: share)
     case .vignette(let radius, let softness, let share): .vignette(radius: radius, softness: softness, share: share)
     }

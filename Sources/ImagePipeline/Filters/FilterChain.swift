@@ -31,9 +31,7 @@ package struct FilterChain: Sendable, Hashable {
     for (filter, effect) in effects {
       switch effect {
       case nil: break
-      case .color(let operation):
-        if operation.needsLevels, !run.isCurves { passes += run.takePass() }
-        run.append(operation, filter: filter)
+      case .color(let operation): run.append(operation, filter: filter)
       case .area(let operation):
         passes += run.takePass()
         passes.append(.area(operation, filter: filter))
@@ -84,9 +82,6 @@ private struct ColorRun {
 
   /// The excess beyond 0 to 1 whose clamping has no visible effect at 8 bits.
   private static let slack = 1e-9
-
-  /// Whether all steps are curves, which become a table of levels.
-  var isCurves: Bool { steps.allSatisfy(\.operation.isCurve) }
 
   mutating func append(_ operation: ColorOperation, filter: FilterKind) {
     var step = ColorProgram.Step(operation: operation, filters: [filter])

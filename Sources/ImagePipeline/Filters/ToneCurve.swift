@@ -2,7 +2,7 @@ internal import LibC
 
 /// A function that maps the value of one channel, regardless of the other channels and the position of the pixel.
 ///
-/// Every curve except `levels` is monotonic, so the ends of a range map to the ends of its image.
+/// Every curve is monotonic, so the ends of a range map to the ends of its image.
 enum ToneCurve: Sendable, Hashable {
   /// A straight line: slope * x + intercept.
   case linear(slope: Double, intercept: Double)
@@ -14,10 +14,6 @@ enum ToneCurve: Sendable, Hashable {
   ///
   /// Source: IEC 61966-2-1, the transfer function of sRGB.
   case exposure(gain: Double, share: Double)
-  /// The value for each of 256 levels, in any shape.
-  ///
-  /// It requires 8-bit input and must therefore be the first of a pass: see `FilterChain`.
-  case levels([Double])
 
   /// Returns the value for `x`, 0 to 1, clamped to 0 to 1.
   func value(_ x: Double) -> Double { min(1, max(0, unclamped(x))) }
@@ -28,13 +24,11 @@ enum ToneCurve: Sendable, Hashable {
     case .power(let exponent, let amplitude, let offset, let share):
       x + share * (amplitude * pow(x, exponent) + offset - x)
     case .exposure(let gain, let share): x + share * (Self.encoded(gain * Self.decoded(x)) - x)
-    case .levels(let values): values[Int((x * 255).rounded())]
     }
   }
 
   /// Returns the range of a channel's output for an input in `range`.
   func image(of range: ClosedRange<Double>) -> ClosedRange<Double> {
-    if case .levels(let values) = self { return (values.min() ?? 0)...(values.max() ?? 1) }
     let ends = [value(range.lowerBound), value(range.upperBound)]
     return min(ends[0], ends[1])...max(ends[0], ends[1])
   }
@@ -45,7 +39,6 @@ enum ToneCurve: Sendable, Hashable {
     case .linear(let slope, let intercept): abs(slope - 1) < 1e-9 && abs(intercept) < 1e-9
     case .power(let exponent, let amplitude, let offset, _): exponent == 1 && amplitude == 1 && offset == 0
     case .exposure(let gain, _): gain == 1
-    case .levels(let values): values == (0...255).map { Double($0) / 255 }
     }
   }
 
