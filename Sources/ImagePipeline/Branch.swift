@@ -162,12 +162,11 @@ final class Branch {
     clock.finish(.encode) { encode.describe(&$0) }
     var timings = clock.timings
     timings.decode = decode.meter.busy + decode.analysisTime
-    let result = encode.result
-    let options = result.options
+    let options = encode.options
     var (input, output) = (plan.input, ImageInfo(plan))
     decode.describeFrames(of: &input)
     output.noteFormat(options.format)
-    output.frameCount = result.frameCount
+    output.frameCount = encode.frameCount
     if frameCount > 1 {
       (output.duration, output.playCount) = (.nanoseconds(Int64(clamping: nanoseconds)), playCount)
       if input.frameCount == frameCount { input.duration = output.duration }
@@ -177,16 +176,16 @@ final class Branch {
     if output.size != plan.outputSize {
       warnings.append(.reducedSize(output.size, planned: plan.outputSize))
     }
-    if let target = plan.byteLimit?.similarity { warnings += target.warnings(result.similarity, options) }
+    if let target = plan.byteLimit?.similarity { warnings += target.warnings(encode.similarity, options) }
     if let rule = plan.byteLimit?.choice == nil ? plan.neverLarger : plan.neverLarger?.applied(to: options) {
       warnings += rule.warnings(
-        options, requested: plan.encoder, byteCount: result.byteCount, inputByteCount: decode.inputByteCount)
+        options, requested: plan.encoder, byteCount: encode.outputByteCount, inputByteCount: decode.inputByteCount)
     }
     return ProcessingReport(
       input: input, output: output, inputByteCount: decode.inputByteCount,
-      outputByteCount: result.byteCount, timings: timings, peakMemoryByteCount: UInt64(budget.peak),
+      outputByteCount: encode.outputByteCount, timings: timings, peakMemoryByteCount: UInt64(budget.peak),
       warnings: warnings.map(\.reported), compressionQuality: options.reportedQuality,
-      similarity: result.similarity, formatTrials: result.formatTrials, facts: facts.facts, crop: plan.crop,
+      similarity: encode.similarity, formatTrials: encode.formatTrials, facts: facts.facts, crop: plan.crop,
       hiddenRegions: plan.hiddenRegions, faces: plan.faces)
   }
 }

@@ -1,18 +1,6 @@
 internal import ImageCodecs
 internal import Tracing
 
-/// The properties of an encoded result.
-struct EncodedResult {
-  let options: EncoderOptions
-  /// The size in bytes.
-  let byteCount: UInt64
-  /// The similarity to the uncompressed rows, if it was measured.
-  let similarity: Double?
-  let frameCount: Int
-  /// The formats that were compared, the smallest first; empty if there was no choice.
-  let formatTrials: [FormatTrial]
-}
-
 /// Encodes rows of the result to compressed bytes.
 struct EncodeStage: ~Copyable {
   /// The maximum number of bytes that are emitted at once.
@@ -47,14 +35,15 @@ struct EncodeStage: ~Copyable {
   /// The search for an animation that fits a size limit.
   private var frames: FrameSearch?
   /// The options of the emitted result.
-  private var options: EncoderOptions
-  private var outputByteCount: UInt64 = 0
+  private(set) var options: EncoderOptions
+  /// The size of the result in bytes, as far as it is known.
+  private(set) var outputByteCount: UInt64 = 0
   /// The similarity of the result to its uncompressed rows, if it was measured.
-  private var similarity: Double?
-  /// The formats that were compared, the smallest first.
-  private var formatTrials: [FormatTrial] = []
+  private(set) var similarity: Double?
+  /// The formats that were compared, the smallest first; empty if there was no choice.
+  private(set) var formatTrials: [FormatTrial] = []
   /// The number of frames of the result; valid once it is finished.
-  private var frameCount = 1
+  private(set) var frameCount = 1
   private var isEncoded = false
   private(set) var isPaused = false
 
@@ -235,13 +224,6 @@ struct EncodeStage: ~Copyable {
         offset == bytes.byteCount
         ? .caller : .result(bytes, offset: offset + UInt64(bytes.withChunk(at: offset, output)))
     }
-  }
-
-  /// The encoded result; valid once it is finished.
-  var result: EncodedResult {
-    EncodedResult(
-      options: options, byteCount: outputByteCount, similarity: similarity, frameCount: frameCount,
-      formatTrials: formatTrials)
   }
 
   func describe(_ attributes: inout StageMeter.Attributes) {
