@@ -80,45 +80,27 @@ package struct OverlayPixels: Sendable {
     ColorProfile.convert(&bytes, to: profile, budget: budget)
   }
 
-  /// The place on an image of which one plane is drawn on.
-  package struct PlanePlace {
-    /// The left edge in pixels of the image; may lie outside.
-    package var left: Int
-    /// The top edge in pixels of the image; may lie outside.
-    package var top: Int
-    /// The size of the image in pixels.
-    package var imageSize: (width: Int, height: Int)
-    /// 0 for Y, 1 for Cb, 2 for Cr.
-    package var channel: Int
-    /// The number of pixels across and down that a sample stands for, 1 or 2.
-    package var pixelsPerSample: (across: Int, down: Int)
-
-    package init(
-      left: Int, top: Int, imageSize: (width: Int, height: Int), channel: Int,
-      pixelsPerSample: (across: Int, down: Int)
-    ) {
-      self.left = left
-      self.top = top
-      self.imageSize = imageSize
-      self.channel = channel
-      self.pixelsPerSample = pixelsPerSample
-    }
-  }
-
   /// Draws the overlay, blended over, onto a row of a plane of YCbCr.
   /// - Parameters:
-  ///   - place: The place of the overlay, and the plane.
+  ///   - left: The left edge in pixels of the image; may lie outside.
+  ///   - top: The top edge in pixels of the image; may lie outside.
+  ///   - imageSize: The size of the image in pixels.
+  ///   - channel: 0 for Y, 1 for Cb, 2 for Cr.
+  ///   - pixelsPerSample: The number of pixels across and down that a sample stands for, 1 or 2.
   ///   - planeRow: The row of the plane.
   ///   - buffer: Rows of the plane.
   ///   - bufferRow: The row of the buffer.
-  package func draw(at place: PlanePlace, planeRow: Int, onto buffer: RowBuffer, row bufferRow: Int) {
-    let (across, down) = place.pixelsPerSample
-    precondition((1...2).contains(across) && (1...2).contains(down) && (0...2).contains(place.channel))
-    precondition(buffer.rowByteCount >= (place.imageSize.width + across - 1) / across, "the buffer's rows are shorter")
+  package func draw(
+    left: Int, top: Int, imageSize: (width: Int, height: Int), channel: Int,
+    pixelsPerSample: (across: Int, down: Int), planeRow: Int, onto buffer: RowBuffer, row bufferRow: Int
+  ) {
+    let (across, down) = pixelsPerSample
+    precondition((1...2).contains(across) && (1...2).contains(down) && (0...2).contains(channel))
+    precondition(buffer.rowByteCount >= (imageSize.width + across - 1) / across, "the buffer's rows are shorter")
     var handle = cpixels_overlay_place(
-      width: UInt32(width), height: UInt32(height), left: Int64(place.left), top: Int64(place.top),
-      image_width: UInt32(place.imageSize.width), image_height: UInt32(place.imageSize.height),
-      channel: UInt8(place.channel), across: UInt8(across), down: UInt8(down))
+      width: UInt32(width), height: UInt32(height), left: Int64(left), top: Int64(top),
+      image_width: UInt32(imageSize.width), image_height: UInt32(imageSize.height),
+      channel: UInt8(channel), across: UInt8(across), down: UInt8(down))
     bytes.withUnsafeBufferPointer { bytes in
       guard let base = bytes.baseAddress else { return }
       cpixels_overlay_plane(base, &handle, UInt32(planeRow), buffer.bytes(bufferRow))

@@ -81,10 +81,9 @@ struct OverlayStage: Stage {
       for row in 0..<rows.rowCount where overlay.rows.overlaps((plane.row + row) * down..<(plane.row + row + 1) * down)
       {
         if format == .ycc8 {
-          let place = OverlayPixels.PlanePlace(
+          pixels.draw(
             left: overlay.left, top: overlay.top, imageSize: (canvas.width, canvas.height), channel: index,
-            pixelsPerSample: plane.pixelsPerSample)
-          pixels.draw(at: place, planeRow: plane.row + row, onto: buffer, row: row)
+            pixelsPerSample: plane.pixelsPerSample, planeRow: plane.row + row, onto: buffer, row: row)
         } else {
           draw(overlay, pixels, at: plane.row + row, onto: buffer, row: row)
         }
