@@ -131,7 +131,7 @@ extension ImageReader {
         configuration, of: header, counted: countedFrames, isCounted: isCounted)
       if next != .first { try select(next) }
       if next.isAnimation, let header = self.header {
-        let format = Plan.format(header: header, configuration: configuration, size: nil, isAnimation: true)
+        let format = Plan.formats(of: header, configuration, size: nil, isAnimation: true)[0]
         if format.storesFrames {
           try FrameSelection.checkFields(configuration, format: format)
         } else {

@@ -23,18 +23,11 @@ extension Plan {
     return try options.aimed(configuration)
   }
 
-  /// Returns the file format of the result; the first one if its rows decide.
+  /// Returns the file formats that the result can have: one unless its rows decide, and never none.
   /// - `size`: The size of the result; `nil` before it is known.
   /// - `isAnimation`: Whether the result may have several frames.
-  static func format(
-    header: ImageHeader, configuration: ProcessingConfiguration, size: PixelSize?, isAnimation: Bool = false
-  ) -> ImageFormat {
-    formats(header: header, configuration: configuration, size: size, isAnimation: isAnimation)[0]
-  }
-
-  /// Returns the file formats that the result can have: one unless its rows decide.
   static func formats(
-    header: ImageHeader, configuration: ProcessingConfiguration, size: PixelSize?, isAnimation: Bool
+    of header: ImageHeader, _ configuration: ProcessingConfiguration, size: PixelSize?, isAnimation: Bool = false
   ) -> [ImageFormat] {
     if configuration.preferredFormat == .auto {
       return FormatChoice.formats(header: header, configuration: configuration, size: size, isAnimation: isAnimation)
@@ -57,13 +50,5 @@ extension Plan {
       case .rgb, .cmyk, .ycck: []
       }
     return (formats + (header.hasAlpha ? [.rgba8] : [])).first(where: format.takes) ?? .rgb8
-  }
-}
-
-extension PlanDraft {
-  /// Returns the file formats that the result can have: one unless its rows decide.
-  func formats(of header: ImageHeader, _ frames: FrameSelection) -> [ImageFormat] {
-    Plan.formats(
-      header: header, configuration: configuration, size: framing.canvasSize, isAnimation: frames.isAnimation)
   }
 }

@@ -153,7 +153,7 @@ package struct Plan: Sendable, Hashable {
     hidesBlocks = framing.reduction >= Self.minHidingReduction(quality: configuration.rowQuality)
     filters = try draft.filters(stored: storedSize)
     changesPixels = !filters.isEmpty || framing.isPadded || hasOverlays
-    let formats = draft.formats(of: header, frames)
+    let formats = Self.formats(of: header, configuration, size: framing.canvasSize, isAnimation: frames.isAnimation)
     let depth = DepthPlan(header, configuration: configuration, formats: formats, filters, frames)
     color = ColorPlan(
       header, configuration: configuration, formats: formats, changesPixels: changesPixels, isDeep: depth.isDeep)

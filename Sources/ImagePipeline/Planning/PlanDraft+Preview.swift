@@ -6,7 +6,7 @@ extension PlanDraft {
   func preview(of header: ImageHeader, maxSide: Int) -> PlanDraft {
     let longest = max(framing.canvasSize.width, framing.canvasSize.height)
     let factor = min(1, Double(maxSide) / Double(longest))
-    let format = Plan.format(header: header, configuration: configuration, size: framing.canvasSize)
+    let format = Plan.formats(of: header, configuration, size: framing.canvasSize)[0]
     var preview = configuration
     preview.compressionQuality = 0.7
     preview.preferredFormat = header.hasAlpha && format.takes(.rgba8) ? .png : .jpeg

@@ -102,7 +102,7 @@ extension PlanDraft {
   /// Returns this draft with a format whose encoder needs less memory, or this draft unchanged if there is no such
   /// format or the configuration specifies one.
   func fallingBack(_ header: ImageHeader) -> PlanDraft {
-    let format = Plan.format(header: header, configuration: configuration, size: framing.canvasSize)
+    let format = Plan.formats(of: header, configuration, size: framing.canvasSize)[0]
     let isAuto = configuration.preferredFormat == .auto
     guard configuration.preferredFormat?.imageFormat == nil, isAuto || format.traits.output?.hasFallback ?? false else {
       return self
