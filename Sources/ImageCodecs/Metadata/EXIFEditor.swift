@@ -8,9 +8,7 @@ struct EXIFEditor {
   /// The maximum number of tags of a directory.
   private static let maxEntryCount = 500
 
-  private let edit: MetadataEdit
-
-  init(_ edit: MetadataEdit) { self.edit = edit }
+  let edit: MetadataEdit
 
   /// The value of a tag, in the byte order of the block.
   private struct Entry {

@@ -15,9 +15,7 @@ struct IPTCEditor {
     static let preview: ClosedRange<UInt8> = 200...202
   }
 
-  private let edit: MetadataEdit
-
-  init(_ edit: MetadataEdit) { self.edit = edit }
+  let edit: MetadataEdit
 
   private var texts: [(dataset: UInt8, text: String, maxByteCount: Int)] {
     let texts = edit.texts

@@ -58,9 +58,9 @@ package struct MetadataEdit: Sendable, Hashable {
   /// texts.
   package func edited(_ source: ImageMetadata) -> ImageMetadata {
     var result = ImageMetadata()
-    result.exif = EXIFEditor(self).edited(keepsEXIF ? source.exif : [])
-    result.xmp = XMPEditor(self).edited(keepsXMP ? source.xmp : [])
-    result.iptc = IPTCEditor(self).edited(keepsIPTC ? source.iptc : [])
+    result.exif = EXIFEditor(edit: self).edited(keepsEXIF ? source.exif : [])
+    result.xmp = XMPEditor(edit: self).edited(keepsXMP ? source.xmp : [])
+    result.iptc = IPTCEditor(edit: self).edited(keepsIPTC ? source.iptc : [])
     return result
   }
 }

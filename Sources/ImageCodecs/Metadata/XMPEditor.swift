@@ -7,9 +7,7 @@ struct XMPEditor {
   static let maxByteCount = 65_502
   private static let maxDepth = 64
 
-  private let edit: MetadataEdit
-
-  init(_ edit: MetadataEdit) { self.edit = edit }
+  let edit: MetadataEdit
 
   /// Properties by their local name, whatever the prefix: structure of the file, and references to data that is lost.
   private static let structural: Set<String> = [
