@@ -14,9 +14,12 @@ package struct ImageReader: ~Copyable {
   /// An animation that can be read frame by frame is buffered as a whole if a result needs that. Without them, none is.
   package var configurations: [ProcessingConfiguration] = []
   let budget: ImageBudget
-  // Bytes that are buffered until there are enough of them to identify the format.
-  private var prefix: [UInt8] = []
-  private var decoder: Decoder?
+  /// Bytes that are buffered until there are enough of them to identify the format.
+  ///
+  /// The decoder must read what is left of them before any later bytes.
+  private(set) var prefix: [UInt8] = []
+  /// The decoder, which has read the header; `nil` after an error.
+  var decoder: Decoder?
   // Also reads the header, in case the image can be passed through.
   var rewriter: Rewriter?
   // The color profile, once a plan contains it.
@@ -150,15 +153,6 @@ package struct ImageReader: ~Copyable {
   /// The header of the image; `nil` until it is complete.
   var header: ImageHeader?
   var selectedFrames = FrameSelection.first
-
-  /// Bytes that the decoder must read before any later bytes.
-  var leftover: [UInt8] { prefix }
-
-  /// Returns the decoder, which has read the header.
-  consuming func takeDecoder() throws(PipelineError) -> Decoder {
-    guard let decoder = decoder.take() else { throw .unfinishedHeader }
-    return decoder
-  }
 
   /// Returns the rewriter, started as the plan specifies, which takes over the buffered data of the decoder.
   consuming func startRewriter(_ plan: Plan) throws(PipelineError) -> Rewriter {

@@ -23,9 +23,9 @@ struct DecodeStage: ~Copyable {
   /// Starts the decoder of `reader`.
   /// - `plans`: The plans of the image's renditions, at least one.
   init(_ reader: consuming ImageReader, plans: [Plan], tracing: TraceTarget) throws(PipelineError) {
-    let (leftover, inputByteCount) = (reader.leftover, reader.inputByteCount)
+    let (leftover, inputByteCount) = (reader.prefix, reader.inputByteCount)
     let (stored, analysisTime) = (reader.stored, reader.analysisTime)
-    var decoder = try reader.takeDecoder()
+    guard var decoder = reader.decoder.take() else { throw .unfinishedHeader }
     let meter = StageMeter(.decode, tracing: tracing)
     let began = meter.begin()
     let layout: PixelLayout

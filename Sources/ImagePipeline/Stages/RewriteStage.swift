@@ -28,7 +28,7 @@ package struct RewriteStage: ~Copyable {
   init(
     _ reader: consuming ImageReader, plan: Plan, cancellation: Cancellation, tracing: TraceTarget
   ) throws(PipelineError) {
-    (leftover, inputByteCount, budget) = (reader.leftover, reader.inputByteCount, reader.budget)
+    (leftover, inputByteCount, budget) = (reader.prefix, reader.inputByteCount, reader.budget)
     let allowance = reader.makeAllowance(cancellation)
     let meter = StageMeter(.rewrite, tracing: tracing)
     let began = meter.begin()
