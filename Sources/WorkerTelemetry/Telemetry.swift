@@ -49,7 +49,7 @@ package final class Telemetry: Service {
       log = nil
     }
     tracer = RecordingTracer(
-      sampler: configuration.sampler, propagation: configuration.propagation, sink: sink)
+      sampler: configuration.sampler, readsTraceContext: configuration.readsTraceContext, sink: sink)
     counts = connections.counts
     self.logger = logger
     self.connections = Array(connections.all.values)

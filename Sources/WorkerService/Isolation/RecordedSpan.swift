@@ -127,17 +127,15 @@ package final class SpanRecorder: Tracer {
   /// Does nothing: spans stay until they are taken.
   package func forceFlush() {}
 
+  /// Does nothing: the spans of images are recorded, never that of a call.
   package func extract<Carrier, Extract: Extractor>(
     _ carrier: Carrier, into context: inout ServiceContext, using extractor: Extract
-  ) where Extract.Carrier == Carrier {
-    base.extract(carrier, into: &context, using: extractor)
-  }
+  ) where Extract.Carrier == Carrier {}
 
+  /// Does nothing: the worker makes no calls that belong to a trace.
   package func inject<Carrier, Inject: Injector>(
     _ context: ServiceContext, into carrier: inout Carrier, using injector: Inject
-  ) where Inject.Carrier == Carrier {
-    base.inject(context, into: &carrier, using: injector)
-  }
+  ) where Inject.Carrier == Carrier {}
 }
 
 /// A span of a `SpanRecorder`.

@@ -34,7 +34,7 @@ package struct TelemetryConfiguration: Sendable {
   /// Resource attributes of this process, service name first.
   private(set) var resource: [(key: String, value: String)] = []
   private(set) var sampler = Sampler.parentBased(root: .alwaysOn)
-  private(set) var propagation: RecordingTracer.Propagation = [.traceContext, .baggage]
+  private(set) var readsTraceContext = true
   /// Export settings by signal; a signal without an entry is not exported.
   private(set) var exports: [Signal: Export] = [:]
   private(set) var spanBatching: Batching
@@ -57,7 +57,7 @@ package struct TelemetryConfiguration: Sendable {
     sampler = Sampler(
       name: reader.string("OTEL_TRACES_SAMPLER"), argument: reader.string("OTEL_TRACES_SAMPLER_ARG")
     ) { reader.warn($0) }
-    propagation = Self.propagation(&reader)
+    readsTraceContext = Self.readsTraceContext(&reader)
     metricInterval = reader.milliseconds(["OTEL_METRIC_EXPORT_INTERVAL"], default: 60_000)
     if !isDisabled {
       for signal in Signal.allCases { exports[signal] = Self.export(signal, &reader) }
@@ -83,20 +83,14 @@ package struct TelemetryConfiguration: Sendable {
     return all
   }
 
-  private static func propagation(_ reader: inout VariableReader) -> RecordingTracer.Propagation {
-    guard let names = reader.string("OTEL_PROPAGATORS") else { return [.traceContext, .baggage] }
-    var propagation: RecordingTracer.Propagation = []
-    for name in names.split(separator: ",").map(\.trimmed) {
-      switch name {
-      case "tracecontext": propagation.insert(.traceContext)
-      case "baggage": propagation.insert(.baggage)
-      case "none": break
-      default:
-        reader.warn(
-          "OTEL_PROPAGATORS contains \"\(name)\", which is unknown and ignored; use tracecontext, baggage or none")
-      }
+  private static func readsTraceContext(_ reader: inout VariableReader) -> Bool {
+    guard let names = reader.string("OTEL_PROPAGATORS")?.split(separator: ",").map(\.trimmed) else { return true }
+    // Nothing in the worker reads baggage.
+    for name in names where !["tracecontext", "baggage", "none"].contains(name) {
+      reader.warn(
+        "OTEL_PROPAGATORS contains \"\(name)\", which is unknown and ignored; use tracecontext, baggage or none")
     }
-    return propagation
+    return names.contains("tracecontext")
   }
 
   private static func export(_ signal: Signal, _ reader: inout VariableReader) -> Export? {

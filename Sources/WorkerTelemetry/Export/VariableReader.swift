@@ -80,3 +80,23 @@ struct VariableReader {
     return headers
   }
 }
+
+/// Percent-encoding, as in the OTEL variables with lists.
+private enum PercentEncoding {
+  /// Decodes percent-encoded text; `nil` if a percent sign is not followed by two digits, or the bytes are not UTF-8.
+  static func decode(_ text: Substring) -> String? {
+    var bytes: [UInt8] = []
+    var rest = text.utf8[...]
+    while let byte = rest.popFirst() {
+      guard byte == UInt8(ascii: "%") else {
+        bytes.append(byte)
+        continue
+      }
+      guard rest.count >= 2, let value = UInt8(hexadecimal: Substring(rest.prefix(2)).lowercased()[...].utf8)
+      else { return nil }
+      bytes.append(value)
+      rest = rest.dropFirst(2)
+    }
+    return String(validating: bytes, as: UTF8.self)
+  }
+}

@@ -1,6 +1,6 @@
 package import Tracing
 
-/// The identifiers of a span, as propagated within the process and in the headers of calls.
+/// The identifiers of a span, as propagated within the process and read from the headers of calls.
 ///
 /// Source: W3C Trace Context, levels 1 and 2.
 package struct SpanContext: Hashable, Sendable {
@@ -42,8 +42,6 @@ extension SpanContext {
     self.init(
       traceID: traceID, spanID: spanID, flags: Flags(rawValue: flags).intersection([.sampled, .random]), isRemote: true)
   }
-
-  var traceparent: String { "00-\(traceID)-\(spanID)-\(flags.rawValue.hexadecimal)" }
 }
 
 private enum SpanContextKey: InstrumentationContextKey {

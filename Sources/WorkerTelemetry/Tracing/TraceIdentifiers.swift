@@ -82,8 +82,6 @@ extension UInt8 {
     guard hexadecimal.count == 2, let value = UInt64(hexadecimal: hexadecimal) else { return nil }
     self = UInt8(value)
   }
-
-  var hexadecimal: String { String(UInt64(self).hexadecimal.suffix(2)) }
 }
 
 extension UInt64 {
