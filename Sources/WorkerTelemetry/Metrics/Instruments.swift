@@ -60,20 +60,6 @@ final class CounterInstrument: Instrument, CounterHandler, FloatingPointCounterH
   func reset() { total.withLock { $0 = 0 } }
 }
 
-/// An instrument that stores the last value set.
-final class GaugeInstrument: Instrument, RecorderHandler, MeterHandler {
-  private let current = Mutex(0.0)
-
-  var value: MetricValue { .gauge(current.withLock { $0 }) }
-
-  func record(_ value: Int64) { set(Double(value)) }
-  func record(_ value: Double) { set(value) }
-  func set(_ value: Int64) { set(Double(value)) }
-  func set(_ value: Double) { current.withLock { $0 = value } }
-  func increment(by amount: Double) { current.withLock { $0 += amount } }
-  func decrement(by amount: Double) { current.withLock { $0 -= amount } }
-}
-
 /// An instrument that counts values by size.
 final class HistogramInstrument: Instrument, RecorderHandler, TimerHandler {
   private let current: Mutex<HistogramValue>

@@ -77,9 +77,9 @@ package final class MetricRegistry: MetricsFactory {
 
   /// Returns the instrument of a series, creating it if needed.
   ///
-  /// `nil` if the catalog describes the metric with another kind; nothing is recorded then.
+  /// `nil` if the catalog does not describe the metric with this kind; nothing is recorded then.
   private func instrument<Kind: Instrument>(
-    _ name: String, _ dimensions: [(String, String)], _ make: (MetricDescription?) -> Kind?
+    _ name: String, _ dimensions: [(String, String)], _: Kind.Type
   ) -> Kind? {
     let key = Key(
       name: name, dimensions: dimensions.map { Dimension($0.0, $0.1) }.sorted { $0.name < $1.name })
@@ -88,57 +88,50 @@ package final class MetricRegistry: MetricsFactory {
       let isFull = state.instruments.count >= maxSeries
       let key = isFull ? Key(name: name, dimensions: [Dimension("otel.metric.overflow", "true")]) : key
       if let known = state.instruments[key] { return known as? Kind }
-      guard let made = make(descriptions[name]) else { return nil }
+      guard let made = descriptions[name]?.kind.makeInstrument() as? Kind else { return nil }
       state.instruments[key] = made
       return made
     }
   }
 
-  private static func histogram(_ description: MetricDescription?) -> HistogramInstrument? {
-    guard case .histogram(let bounds) = description?.kind else { return nil }
-    return HistogramInstrument(bounds: bounds)
-  }
-
-  private static func counter(_ description: MetricDescription?) -> CounterInstrument? {
-    description?.kind == .counter ? CounterInstrument() : nil
-  }
-
-  private static func gauge(_ description: MetricDescription?) -> GaugeInstrument? {
-    description?.kind == .gauge ? GaugeInstrument() : nil
-  }
-
   package func makeCounter(label: String, dimensions: [(String, String)]) -> any CounterHandler {
-    instrument(label, dimensions, Self.counter) ?? NOOPMetricsHandler.instance
+    instrument(label, dimensions, CounterInstrument.self) ?? NOOPMetricsHandler.instance
   }
 
   package func makeFloatingPointCounter(
     label: String, dimensions: [(String, String)]
   ) -> any FloatingPointCounterHandler {
-    instrument(label, dimensions, Self.counter) ?? NOOPMetricsHandler.instance
+    instrument(label, dimensions, CounterInstrument.self) ?? NOOPMetricsHandler.instance
   }
 
+  /// Records nothing: gauges are read when they are exported; see `observe`.
   package func makeMeter(label: String, dimensions: [(String, String)]) -> any MeterHandler {
-    instrument(label, dimensions, Self.gauge) ?? NOOPMetricsHandler.instance
+    NOOPMetricsHandler.instance
   }
 
   package func makeRecorder(label: String, dimensions: [(String, String)], aggregate: Bool) -> any RecorderHandler {
-    let instrument: (any RecorderHandler)? =
-      if aggregate {
-        instrument(label, dimensions, Self.histogram)
-      } else {
-        instrument(label, dimensions, Self.gauge)
-      }
-    return instrument ?? NOOPMetricsHandler.instance
+    instrument(label, dimensions, HistogramInstrument.self) ?? NOOPMetricsHandler.instance
   }
 
   package func makeTimer(label: String, dimensions: [(String, String)]) -> any TimerHandler {
-    instrument(label, dimensions, Self.histogram) ?? NOOPMetricsHandler.instance
+    instrument(label, dimensions, HistogramInstrument.self) ?? NOOPMetricsHandler.instance
   }
 
   // A series lives as long as the process; its totals must not disappear.
   package func destroyCounter(_ handler: any CounterHandler) {}
   package func destroyRecorder(_ handler: any RecorderHandler) {}
   package func destroyTimer(_ handler: any TimerHandler) {}
+}
+
+extension MetricDescription.Kind {
+  /// Returns an instrument for a new series; `nil` for gauges, which are observed.
+  fileprivate func makeInstrument() -> (any Instrument)? {
+    switch self {
+    case .counter: CounterInstrument()
+    case .gauge: nil
+    case .histogram(let bounds): HistogramInstrument(bounds: bounds)
+    }
+  }
 }
 
 extension MetricRegistry.Family {

@@ -23,7 +23,7 @@ struct MetricsTests {
     for milliseconds in [250, 500, 750, 4000] {
       Timer(label: "b.time", dimensions: [], factory: registry).recordMilliseconds(milliseconds)
     }
-    Meter(label: "c.size", dimensions: [], factory: registry).set(1.5)
+    registry.observe("c.size") { 1.5 }
     Recorder(label: "d.volume", dimensions: [], aggregate: true, factory: registry).record(11)
     registry.observe("c.size", [.init("of", "it")]) { 7 }
     #expect(
