@@ -105,11 +105,6 @@ extension Strip.Rows {
   /// Whether there are no rows.
   package var isEmpty: Bool { rowCount == 0 }
 
-  /// Calls `body` with the bytes of a row; traps unless `index` is between 0 and `rowCount - 1`.
-  package func withRow<Result: ~Copyable>(_ index: Int, _ body: (RawSpan) -> Result) -> Result {
-    body(UnsafeRawBufferPointer(start: unsafeRow(index), count: rowByteCount).bytes)
-  }
-
   /// Returns the address of a row; traps unless `index` is between 0 and `rowCount - 1`.
   package func unsafeRow(_ index: Int) -> UnsafeRawPointer {
     precondition(index >= 0 && index < rowCount, "no such row")

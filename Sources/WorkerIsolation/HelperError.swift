@@ -32,8 +32,3 @@ extension HelperLoss: CustomStringConvertible {
     }
   }
 }
-
-extension HelperLoss {
-  /// The number of the signal that ends a process at once, SIGKILL.
-  package static var killSignal: Int32 { 9 }
-}

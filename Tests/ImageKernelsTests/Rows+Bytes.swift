@@ -1,4 +1,5 @@
 import ImageCodecs
+import TestSupport
 
 extension Strip.Rows {
   /// The bytes of each row.

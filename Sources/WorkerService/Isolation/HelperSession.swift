@@ -1,4 +1,5 @@
 internal import ImagePipeline
+internal import LibC
 internal import Tracing
 internal import WorkerIsolation
 
@@ -242,7 +243,7 @@ extension PipelineError {
       self.init(.overloaded, "the process that works on the image ended: \(loss); try again later")
     case .exited, .misbehaved:
       self.init(.codecCrashed, "the process that worked on the image failed: \(loss)")
-    case .signaled(let signal) where signal == HelperLoss.killSignal:
+    case .signaled(SIGKILL):
       self.init(
         .codecCrashed, "the process that worked on the image was killed, possibly because the system has no memory left"
       )
