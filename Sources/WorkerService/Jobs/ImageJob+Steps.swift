@@ -38,7 +38,7 @@ extension ImageJob {
   private func deliver(_ kept: [JobCache.Kept], queued: Duration) async throws {
     for kept in kept {
       let (rendition, result) = (kept.rendition, kept.result)
-      var processing = try ProcessingReport(cacheMetadata: result.metadata)
+      guard var processing = ProcessingReport(wireBytes: result.metadata) else { throw ImplausibleReport() }
       try await results.send(ResultPart(.header(processing.output), of: rendition, isMoreReady: true))
       for chunk in result.chunks {
         try cancellation.check()

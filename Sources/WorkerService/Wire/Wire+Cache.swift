@@ -6,20 +6,12 @@ package import WorkerProtocol
 
 /// What the cache stores is what goes over the wire, so that files of other versions can be read.
 extension ProcessingReport {
-  /// The part of the report that is kept with a result: all that is not about one call.
+  /// The part of the report that is kept with a result, for `init(wireBytes:)`: all that is not about one call.
   var cacheMetadata: [UInt8]? {
     var wire = Imageworker_V1_ProcessingReport(self, traceID: nil)
     wire.clearTimings()
     wire.peakMemoryBytes = 0
-    do { return try wire.serializedBytes() } catch { return nil }
-  }
-
-  /// The report of a result that was kept; its timings are zero.
-  /// - Throws: what SwiftProtobuf throws of bytes that are no report; `ImplausibleReport`.
-  init(cacheMetadata: [UInt8]) throws {
-    let wire = try Imageworker_V1_ProcessingReport(serializedBytes: cacheMetadata)
-    guard wire.isPlausible else { throw ImplausibleReport() }
-    self.init(wire)
+    return try? wire.serializedBytes()
   }
 
   /// Creates the report without its timings, which are zero.
@@ -56,7 +48,7 @@ extension Imageworker_V1_Rect {
   }
 }
 
-/// A report from a file or another process with numbers that no image has.
+/// The metadata of a cached result is not a plausible report.
 struct ImplausibleReport: Error {}
 
 extension Imageworker_V1_ProcessingReport {

@@ -2,53 +2,45 @@ internal import ImagePipeline
 internal import SwiftProtobuf
 internal import WorkerProtocol
 
-/// Reports as helpers send them: as they go over the wire, so that every field is written in one place.
+/// Reports as helpers send them and the cache keeps them: as they go over the wire, so that every field is written in one
+/// place.
 ///
 /// A helper may be hostile, so values that would overflow where they are used are refused.
 extension ProcessingReport {
-  var wireBytes: [UInt8]? {
-    do { return try Imageworker_V1_ProcessingReport(self, traceID: nil).serializedBytes() } catch { return nil }
-  }
+  var wireBytes: [UInt8]? { try? Imageworker_V1_ProcessingReport(self, traceID: nil).serializedBytes() }
 
   /// Returns `nil` if the bytes are no plausible report.
   init?(wireBytes: [UInt8]) {
-    do {
-      let wire = try Imageworker_V1_ProcessingReport(serializedBytes: wireBytes)
-      guard wire.isPlausible else { return nil }
-      self.init(wire)
-      timings.queued = Duration(plausible: wire.timings.queued)
-      timings.decode = Duration(plausible: wire.timings.decode)
-      timings.resize = Duration(plausible: wire.timings.resize)
-      timings.filter = Duration(plausible: wire.timings.filter)
-      timings.encode = Duration(plausible: wire.timings.encode)
-      timings.total = Duration(plausible: wire.timings.total)
-    } catch { return nil }
+    guard let wire = try? Imageworker_V1_ProcessingReport(serializedBytes: wireBytes), wire.isPlausible else {
+      return nil
+    }
+    self.init(wire)
+    timings.queued = Duration(plausible: wire.timings.queued)
+    timings.decode = Duration(plausible: wire.timings.decode)
+    timings.resize = Duration(plausible: wire.timings.resize)
+    timings.filter = Duration(plausible: wire.timings.filter)
+    timings.encode = Duration(plausible: wire.timings.encode)
+    timings.total = Duration(plausible: wire.timings.total)
   }
 }
 
 extension ImageInfo {
-  var wireBytes: [UInt8] {
-    do { return try Imageworker_V1_ImageInfo(self).serializedBytes() } catch { return [] }
-  }
+  var wireBytes: [UInt8] { (try? Imageworker_V1_ImageInfo(self).serializedBytes()) ?? [] }
 
   /// Returns `nil` if the bytes are no plausible properties of an image.
   init?(wireBytes: [UInt8]) {
-    do {
-      let wire = try Imageworker_V1_ImageInfo(serializedBytes: wireBytes)
-      guard wire.isPlausible else { return nil }
-      self.init(wire)
-    } catch { return nil }
+    guard let wire = try? Imageworker_V1_ImageInfo(serializedBytes: wireBytes), wire.isPlausible else { return nil }
+    self.init(wire)
   }
 }
 
 extension ReportedWarning {
-  var wireBytes: [UInt8] {
-    do { return try Imageworker_V1_WarningDetail(self).serializedBytes() } catch { return [] }
-  }
+  var wireBytes: [UInt8] { (try? Imageworker_V1_WarningDetail(self).serializedBytes()) ?? [] }
 
   /// Returns `nil` if the bytes are no warning.
   init?(wireBytes: [UInt8]) {
-    do { self.init(try Imageworker_V1_WarningDetail(serializedBytes: wireBytes)) } catch { return nil }
+    guard let wire = try? Imageworker_V1_WarningDetail(serializedBytes: wireBytes) else { return nil }
+    self.init(wire)
   }
 }
 
