@@ -58,11 +58,6 @@ public final class ImageRun {
   /// - Returns: The last bytes of the result, and its report.
   /// - Throws: As ``push(_:)``; ``ImageProcessingError/Reason/truncatedImage`` if bytes are missing.
   public func finish() throws(ImageProcessingError) -> ProcessedImage {
-    var output: [UInt8] = []
-    do throws(PipelineError) {
-      try work.push(RawSpan(), isLast: true) { output.append($0) }
-      guard let report = work.report else { throw PipelineError(.internalDefect, "an image has no report") }
-      return ProcessedImage(bytes: output, report: ProcessingReport(report))
-    } catch { throw ImageProcessingError(error) }
+    do throws(PipelineError) { return try work.finish(RawSpan()) } catch { throw ImageProcessingError(error) }
   }
 }

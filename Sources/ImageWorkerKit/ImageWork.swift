@@ -134,12 +134,6 @@ extension ImageWork {
       guard plan != nil else { return }
     }
     if !isStarted { try startNow() }
-    try advanceWhole(rest, isLast: isLast, output: output)
-  }
-
-  /// Processes bytes until they are consumed, or to the end of the image.
-  private func advanceWhole(_ bytes: RawSpan, isLast: Bool, output: (RawSpan) -> Void) throws(PipelineError) {
-    var rest = bytes
     while report == nil, isLast || isPaused || !rest.isEmpty {
       rest = rest.extracting(droppingFirst: try advance(rest, isLast: isLast, output: output))
     }
@@ -147,29 +141,24 @@ extension ImageWork {
 
   /// Processes a whole image, waiting for its memory.
   func process(_ image: [UInt8]) async throws(PipelineError) -> ProcessedImage {
-    let consumed = try readWholeHeader(image)
+    noteFile(image.span.bytes)
+    let consumed = try readHeader(image.span.bytes, isLast: true)
     try await start()
-    return try finish(image, from: consumed)
+    return try finish(image.span.bytes.extracting(droppingFirst: consumed))
   }
 
   /// Processes a whole image without waiting for memory.
   func processNow(_ image: [UInt8]) throws(PipelineError) -> ProcessedImage {
-    let consumed = try readWholeHeader(image)
-    try startNow()
-    return try finish(image, from: consumed)
-  }
-
-  private func readWholeHeader(_ image: [UInt8]) throws(PipelineError) -> Int {
     noteFile(image.span.bytes)
-    return try readHeader(image.span.bytes, isLast: true)
+    return try finish(image.span.bytes)
   }
 
-  private func finish(_ image: [UInt8], from offset: Int) throws(PipelineError) -> ProcessedImage {
-    var bytes: [UInt8] = []
-    let rest = image.span.bytes.extracting(droppingFirst: offset)
-    try advanceWhole(rest, isLast: true) { bytes.append($0) }
+  /// Processes the last bytes of the image.
+  func finish(_ bytes: RawSpan) throws(PipelineError) -> ProcessedImage {
+    var output: [UInt8] = []
+    try push(bytes, isLast: true) { output.append($0) }
     guard let report else { throw PipelineError(.internalDefect, "an image has ended without a report") }
-    return ProcessedImage(bytes: bytes, report: ProcessingReport(report))
+    return ProcessedImage(bytes: output, report: ProcessingReport(report))
   }
 
   /// Returns the properties of the image whose first bytes these are.
