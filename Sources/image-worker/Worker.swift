@@ -62,7 +62,7 @@ struct Worker: Service {
     environment.readContexts()
     load = settings.reportsLoad ? Self.meter(of: &environment, threadCount: settings.threadCount) : nil
     environment.takesSharedMemory = settings.takesSharedMemory
-    if settings.servesInference { environment.keep = { ServiceContext.current?.callRecord?.keep($0) } }
+    if settings.servesInference { environment.keep = { ServiceContext.current?.call.record?.keep($0) } }
     self.environment = environment
     let methods =
       Imageworker_V1_ImageWorkerService.Method.descriptors + OperationalServices.methods
@@ -88,7 +88,7 @@ struct Worker: Service {
       memoryUtilization: { Double(memory.used) / Double(max(1, memory.limit)) })
     environment.worked = { duration, context in
       meter.note(worked: duration)
-      context?.callCost?.add(duration)
+      context?.call.cost?.add(duration)
     }
     return meter
   }
@@ -295,8 +295,8 @@ extension WorkerEnvironment {
   fileprivate mutating func readContexts() {
     traceID = { $0.traceID }
     isTraced = { $0.isTraced }
-    deadline = { $0.callDeadline }
-    callerName = { $0.callerName }
+    deadline = { $0.call.deadline }
+    callerName = { $0.call.callerName }
   }
 }
 

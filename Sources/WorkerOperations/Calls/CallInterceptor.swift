@@ -18,7 +18,7 @@ package struct CallInterceptor: ServerInterceptor {
     let span = ServiceContext.current
     let call = CallLog.Call(
       began: .now, method: context.descriptor.fullyQualifiedMethod, peer: context.remotePeer,
-      identity: span?.callerName, span: span)
+      identity: span?.call.callerName, span: span)
     let end = CallEnd(context, request.metadata, log.records, waitsForStream: true) { [log] code, error in
       log.note(call, code, error)
     }

@@ -1,5 +1,5 @@
 package import GRPCCore
-package import ServiceContextModule
+internal import ServiceContextModule
 
 /// Lets the handlers of some services keep objects until the streams of their calls are closed.
 ///
@@ -28,19 +28,7 @@ package struct LifetimeInterceptor: ServerInterceptor {
       let record = calls.records.record(request.metadata)
     else { return try await next(request, context) }
     var current = ServiceContext.current ?? .topLevel
-    current.callRecord = record
+    current.call.record = record
     return try await ServiceContext.$current.withValue(current) { try await next(request, context) }
-  }
-}
-
-extension ServiceContext {
-  private enum RecordKey: ServiceContextKey {
-    typealias Value = CallRecord
-  }
-
-  /// The current call in the listener; `nil` if objects cannot be kept until its stream is closed.
-  package var callRecord: CallRecord? {
-    get { self[RecordKey.self] }
-    set { self[RecordKey.self] = newValue }
   }
 }

@@ -1,5 +1,5 @@
 package import GRPCCore
-package import ServiceContextModule
+internal import ServiceContextModule
 package import Tracing
 internal import WorkerProtocol
 
@@ -37,7 +37,7 @@ package struct TracingInterceptor: ServerInterceptor {
     guard !untraced.contains(method.service.fullyQualifiedService) else { return try await next(request, context) }
     var parent = ServiceContext.current ?? .topLevel
     tracer.extract(request.metadata, into: &parent, using: MetadataExtractor())
-    parent.callDeadline = CallDeadline(request.metadata)?.clockInstant
+    parent.call.deadline = CallDeadline(request.metadata)?.clockInstant
     let span = tracer.startSpan(method.fullyQualifiedMethod, context: parent, ofKind: .server)
     let end = CallEnd(context, request.metadata, calls?.records) { [peer = context.remotePeer] code, error in
       Self.end(span, method, peer: peer, code, error)
@@ -61,7 +61,7 @@ package struct TracingInterceptor: ServerInterceptor {
     all["rpc.method"] = .string(method.fullyQualifiedMethod)
     all["network.peer.address"] = .string(peer.address)
     if let port = peer.port { all["network.peer.port"] = .int64(Int64(port)) }
-    if let caller = span.context.callerName { all["enduser.id"] = .string(caller) }
+    if let caller = span.context.call.callerName { all["enduser.id"] = .string(caller) }
     all["rpc.response.status_code"] = .string(code.name)
     if let error { span.recordError(error) }
     if let code, code.isServerFault {
@@ -92,18 +92,6 @@ struct MetadataExtractor: Extractor {
   func extract(key: String, from metadata: Metadata) -> String? {
     let values = Array(metadata[stringValues: key])
     return values.isEmpty ? nil : values.joined(separator: ",")
-  }
-}
-
-extension ServiceContext {
-  private enum DeadlineKey: ServiceContextKey {
-    typealias Value = ContinuousClock.Instant
-  }
-
-  /// The time at which the client of the context's call stops waiting; `nil` if it set no timeout.
-  package var callDeadline: ContinuousClock.Instant? {
-    get { self[DeadlineKey.self] }
-    set { self[DeadlineKey.self] = newValue }
   }
 }
 

@@ -1,5 +1,5 @@
 package import GRPCCore
-package import ServiceContextModule
+internal import ServiceContextModule
 
 /// Puts the name of a call's caller into the call's context.
 ///
@@ -22,19 +22,7 @@ package struct IdentityInterceptor: ServerInterceptor {
     var request = request
     request.metadata.removeAllValues(forKey: Self.key)
     var serviceContext = ServiceContext.current ?? .topLevel
-    serviceContext.callerName = name
+    serviceContext.call.callerName = name
     return try await ServiceContext.$current.withValue(serviceContext) { try await next(request, context) }
-  }
-}
-
-private enum CallerNameKey: ServiceContextKey {
-  typealias Value = String
-}
-
-extension ServiceContext {
-  /// The name of the caller, as the `Authenticator` found it; `nil` if callers are not identified.
-  package internal(set) var callerName: String? {
-    get { self[CallerNameKey.self] }
-    set { self[CallerNameKey.self] = newValue }
   }
 }

@@ -1,6 +1,6 @@
 package import GRPCCore
 internal import GRPCProtobuf
-package import ServiceContextModule
+internal import ServiceContextModule
 internal import Synchronization
 
 /// Sends the load of the worker with the end of each call, as `endpoint-load-metrics-bin`.
@@ -26,7 +26,7 @@ package struct LoadReportInterceptor: ServerInterceptor {
     }
     let cost = CallCost()
     var current = ServiceContext.current ?? .topLevel
-    current.callCost = cost
+    current.call.cost = cost
     return try await ServiceContext.$current.withValue(current) {
       do {
         var response = try await next(request, context)
@@ -73,18 +73,6 @@ package final class CallCost: Sendable {
 
   /// Adds work.
   package func add(_ duration: Duration) { total.withLock { $0 += duration } }
-}
-
-extension ServiceContext {
-  private enum CostKey: ServiceContextKey {
-    typealias Value = CallCost
-  }
-
-  /// The cost of the current call; `nil` if it is not reported.
-  package var callCost: CallCost? {
-    get { self[CostKey.self] }
-    set { self[CostKey.self] = newValue }
-  }
 }
 
 extension RPCError {

@@ -25,7 +25,7 @@ struct LifetimeInterceptorTests {
       let context = ServerContext(descriptor: method, remotePeer: "", localPeer: "", cancellation: handle)
       return try await LifetimeInterceptor(log, services: ["a.B"]).intercept(request: request, context: context) {
         _, _ in
-        found.withLock { $0 = ServiceContext.current?.callRecord != nil }
+        found.withLock { $0 = ServiceContext.current?.call.record != nil }
         return StreamingServerResponse<Int>(error: RPCError(code: .aborted, message: ""))
       }
     }
