@@ -60,7 +60,7 @@ struct OverlaySource {
   }
 
   /// Reads the directory again; one that cannot be used leaves the overlays as they are.
-  func reload(_ store: OverlayStore, _ logger: Logger) {
+  func reload(_ store: Replaceable<AuxiliaryImages>, _ logger: Logger) {
     do throws(SettingsError) {
       let images = try read()
       store.replace(with: images)

@@ -21,7 +21,7 @@ struct PresetSource {
   }
 
   /// Reads the file again; one that can't be used leaves the presets as they are.
-  func reload(_ store: PresetStore, _ logger: Logger) {
+  func reload(_ store: Replaceable<PresetCatalog>, _ logger: Logger) {
     do {
       let catalog = try read(isReload: true)
       store.replace(with: catalog)

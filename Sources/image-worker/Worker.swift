@@ -50,12 +50,12 @@ struct Worker: Service {
     if let fonts = settings.fonts { TextOverlay.addFonts(ofDirectory: fonts) }
     try FaceDetectorFile.load(settings.faceDetector)
     codecs = try settings.isolation.makePlace(settings)
-    let overlays = OverlayStore(try settings.overlays?.read() ?? [])
+    let overlays = try settings.overlays?.read() ?? []
     var environment = WorkerEnvironment(
       limits: settings.limits, presets: presets, cache: try settings.cache.map { try Self.cache($0, logger: logger) },
       memoryLimit: settings.workMemoryLimit, receivesMessages: true, threadCount: settings.threadCount,
       helpers: codecs.helpers, metrics: metrics)
-    environment.overlays = overlays
+    environment.overlays.replace(with: overlays)
     environment.takesOnlyPresets = settings.takesOnlyPresets
     environment.tracer = telemetry.tracer
     environment.callers = security.callers

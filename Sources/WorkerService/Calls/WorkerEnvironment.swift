@@ -12,9 +12,9 @@ package struct WorkerEnvironment: Sendable {
   /// The limits of images and streams.
   package let limits: WorkerLimits
   /// The presets that requests can name; they can be replaced while the worker runs.
-  package let presetStore: PresetStore
+  package let presetStore: Replaceable<PresetCatalog>
   /// The overlays that requests can name; they can be replaced while the worker runs.
-  package var overlays = OverlayStore()
+  package let overlays = Replaceable(AuxiliaryImages(cache: OverlayCache()))
   /// Whether requests may only name a preset and not override its fields.
   package var takesOnlyPresets = false
   /// Whether results may be written into the shared memory of clients.
@@ -69,7 +69,7 @@ package struct WorkerEnvironment: Sendable {
     drain: DrainState = DrainState(), metrics: any MetricsFactory = NOOPMetricsHandler.instance
   ) {
     self.limits = limits
-    presetStore = PresetStore(presets)
+    presetStore = Replaceable(presets)
     self.cache = cache
     let metrics = WorkerMetrics(factory: metrics)
     memory = MemoryBudget(
@@ -89,7 +89,7 @@ package struct WorkerEnvironment: Sendable {
   }
 
   /// The presets that requests can currently name.
-  package var presets: PresetCatalog { presetStore.catalog }
+  package var presets: PresetCatalog { presetStore.value }
 
   /// The account of the current call's caller; `nil` if callers are not identified.
   var currentCaller: CallerAccount? {

@@ -32,7 +32,7 @@ final class InferenceJob: Sendable {
     self.environment = environment
     self.request = request
     rendition = Rendition(
-      index: nil, id: "", configuration: model.configuration, auxiliary: environment.overlays.images)
+      index: nil, id: "", configuration: model.configuration, auxiliary: environment.overlays.value)
     self.caller = caller
     self.call = call
     batch = TensorBatch(

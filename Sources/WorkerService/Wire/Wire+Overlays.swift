@@ -10,7 +10,7 @@ extension WorkerEnvironment {
   func auxiliaryImages(
     _ wire: [Imageworker_V1_AuxiliaryImage], beside image: Data
   ) throws -> AuxiliaryImages {
-    var images = overlays.images
+    var images = overlays.value
     guard !wire.isEmpty else { return images }
     try currentCaller?.checkConfiguring(field: "auxiliary_images")
     guard !takesOnlyPresets else {
