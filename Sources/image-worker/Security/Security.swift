@@ -6,13 +6,15 @@ internal import WorkerOperations
 internal import WorkerService
 internal import WorkerTelemetry
 
-/// The TLS contexts and the identities of a running worker, which follow their files.
+/// The TLS and the identities of a running worker, which follow their files.
 final class Security: Sendable {
   private let settings: SecuritySettings
   private let logger: Logger
   private let metrics: MetricRegistry
-  private let contexts: TLSContexts?
-  private let metricsContexts: TLSContexts?
+  /// The security of the gRPC listener; `nil` for plaintext.
+  let listener: TLSSecurity?
+  /// The security of the metrics listener; `nil` for plaintext.
+  let metricsListener: TLSSecurity?
   /// Identifies callers; `nil` if every caller is served alike.
   let authenticator: Authenticator?
   /// The accounts of callers; `nil` if callers have no identities.
@@ -35,8 +37,15 @@ final class Security: Sendable {
     self.logger = logger
     self.metrics = metrics
     let material = try settings.tls?.read()
-    contexts = try Self.contexts(settings.tls, material, .http2)
-    metricsContexts = try Self.contexts(settings.hasSecureMetrics ? settings.tls : nil, material, .http1)
+    func tls(_ name: ApplicationProtocol) throws(SettingsError) -> TLSSecurity? {
+      guard let files = settings.tls, let material else { return nil }
+      return try files.naming { () throws(TLSMaterialError) in
+        try TLSSecurity(
+          material, protocol: name, handshakeTimeout: settings.handshakeTimeout, logger: logger, metrics: metrics)
+      }
+    }
+    listener = try tls(.http2)
+    metricsListener = try settings.hasSecureMetrics ? tls(.http1) : nil
     let text = try settings.identities.map { path throws(SettingsError) in
       try FileSystem.text(of: path, option: "--identities")
     }
@@ -45,33 +54,15 @@ final class Security: Sendable {
     }
     callers = file.map { CallerAccounts($0.policies, metrics: metrics) }
     authenticator =
-      file != nil || contexts?.requiresClientCertificates == true
+      file != nil || listener?.requiresClientCertificates == true
       ? Authenticator(file.map { IdentityTable($0.identities) }, metrics: metrics) : nil
     (seenMaterial, seenIdentities) = (Seen(material), Seen(text))
   }
 
-  private static func contexts(
-    _ files: TLSFiles?, _ material: TLSMaterial?, _ name: ApplicationProtocol
-  ) throws(SettingsError) -> TLSContexts? {
-    guard let files, let material else { return nil }
-    return try files.naming { () throws(TLSMaterialError) in try TLSContexts(material, protocol: name) }
-  }
-
-  /// The security of the gRPC listener; `nil` for plaintext.
-  var listener: TLSSecurity? { contexts.map(security) }
-
-  /// The security of the metrics listener; `nil` for plaintext.
-  var metricsListener: TLSSecurity? { metricsContexts.map(security) }
-
   /// Starts to report when the certificate expires.
   func observe() {
-    guard let contexts else { return }
-    metrics.observe("imageworker.tls.certificate.expiry") { Double(contexts.expiry) }
-  }
-
-  private func security(_ contexts: TLSContexts) -> TLSSecurity {
-    TLSSecurity(
-      contexts: contexts, handshakeTimeout: settings.handshakeTimeout, logger: logger, metrics: metrics)
+    guard let listener else { return }
+    metrics.observe("imageworker.tls.certificate.expiry") { Double(listener.expiry) }
   }
 
   // MARK: Changed files
@@ -89,13 +80,13 @@ final class Security: Sendable {
   }
 
   private func reloadTLS() throws(SettingsError) {
-    guard let tls = settings.tls, let contexts else { return }
+    guard let tls = settings.tls, let listener else { return }
     do throws(SettingsError) {
       let material = try tls.read(isReload: true)
       guard seenMaterial.isNew(material) else { return }
       try tls.naming { () throws(TLSMaterialError) in
-        try contexts.replace(with: material)
-        try metricsContexts?.replace(with: material)
+        try listener.replace(with: material)
+        try metricsListener?.replace(with: material)
       }
       seenMaterial.note(material)
     } catch {
