@@ -65,10 +65,7 @@ package final class ResultCache: Sendable {
       disk?.noteUse(key)
       return result
     }
-    let removals = state.withLock { $0.removalCount }
-    guard let result = readFile(key) else { return nil }
-    keep(result, for: key, reserved: result.cost, since: removals)
-    return result
+    return readFile(key)
   }
 
   /// Removes results that must not be used any more; blocks while files are removed.
@@ -91,10 +88,7 @@ package final class ResultCache: Sendable {
       return .hit(result)
     case .lead:
       let collector = ResultCollector(cache: self, flight: key)
-      let removals = state.withLock { $0.removalCount }
-      guard let result = readFile(key) else { return .lead(collector) }
-      keep(result, for: key, reserved: result.cost, since: removals)
-      return .hit(result)
+      return readFile(key).map(Lookup.hit) ?? .lead(collector)
     case .wait(let waiter):
       onWait { self.stop(waiter, key, with: .failure(CacheError.stopped)) }
       async let _ = watch(key, waiter)
@@ -109,12 +103,14 @@ package final class ResultCache: Sendable {
   /// Returns a collector of a result for which nobody can wait, because its key is not known yet.
   package func collector() -> ResultCollector { ResultCollector(cache: self, flight: nil) }
 
+  /// Reads a result from disk and stores it in memory, too.
   private func readFile(_ key: CacheKey) -> CachedResult? {
-    disk?.read(key) { [self] in
-      reserve($0, beside: 0)
-    } release: { [self] in
-      release($0)
+    let removals = state.withLock { $0.removalCount }
+    guard let result = disk?.read(key, reserve: { reserve($0, beside: 0) }, release: { release($0) }) else {
+      return nil
     }
+    keep(result, for: key, reserved: result.cost, since: removals)
+    return result
   }
 
   /// Ends the wait if the leader is blocked because its client does not read.

@@ -29,23 +29,18 @@ package final class ResultCollector: Sendable {
   deinit { giveUp() }
 
   /// Adds the next bytes of the result.
-  package func append(_ chunk: [UInt8]) {
-    guard isCollecting else { return }
-    let cost = CachedResult.cost(of: chunk)
-    guard cache.reserve(cost, beside: state.withLock { $0.cost }) else { return letGo() }
-    state.withLock { state in
-      state.chunks.append(chunk)
-      state.cost += cost
-    }
-  }
+  package func append(_ chunk: [UInt8]) { add(chunk) { $0.chunks.append(chunk) } }
 
   /// Completes the result and attaches its metadata.
-  package func seal(metadata: [UInt8]) {
+  package func seal(metadata: [UInt8]) { add(metadata) { $0.phase = .sealed(metadata: metadata) } }
+
+  /// Adds a block with `change`, or discards the result if there is no memory for it.
+  private func add(_ block: [UInt8], _ change: (inout State) -> Void) {
     guard isCollecting else { return }
-    let cost = CachedResult.cost(of: metadata)
+    let cost = CachedResult.cost(of: block)
     guard cache.reserve(cost, beside: state.withLock { $0.cost }) else { return letGo() }
     state.withLock { state in
-      state.phase = .sealed(metadata: metadata)
+      change(&state)
       state.cost += cost
     }
   }
