@@ -14,7 +14,7 @@ extension WorkerEnvironment {
   ) async throws(PipelineError) -> PlannedImage {
     let configuration = try configuration.withoutAnalysis()
     let work = ImageWork(makeChannel(for: caller, cancellation, auxiliary, isPreview: false), memory: memory)
-    try await work.channel.prepare(isUpload: false, mayWait: true)
+    try await work.helper?.prepare(isUpload: false, mayWait: true)
     let results = WorkRequest.Planning.Results.renditions([configuration])
     let planning = WorkRequest.Planning(
       results: results, lateOrientation: ImageReader.lateOrientation(of: bytes.bytes),

@@ -42,8 +42,14 @@ final class HelperChannel: WorkChannel {
   deinit { if isBegun { session.abandon() } }
 
   var maxByteCount: Int { HelperLayout.inputByteCount }
+  /// The cached results of the helper; `nil` before the image has one.
   var kept: KeptResults? { session.kept }
 
+  /// Takes a helper, and waits for one if necessary.
+  /// - Parameters:
+  ///   - isUpload: Whether the image arrives in several messages.
+  ///   - mayWait: Whether the image waits if it has to; otherwise it is refused.
+  /// - Throws: `overloaded`, `cancelled`.
   func prepare(isUpload: Bool, mayWait: Bool) async throws(PipelineError) {
     guard session.process == nil, !isBegun else { return }
     let asked = ContinuousClock.now
@@ -51,10 +57,13 @@ final class HelperChannel: WorkChannel {
     try await session.begin(isUpload: isUpload, mayWait: mayWait)
   }
 
+  /// Takes a helper without waiting.
+  /// - Throws: `overloaded` if there is none.
   func prepareNow(isUpload: Bool) throws(PipelineError) {
     if session.process == nil, !isBegun { try session.beginNow(isUpload: isUpload) }
   }
 
+  /// Returns the CPU time that the helper has used for this image since the last call.
   func takeCPUTime() -> Duration { session.takeCPUTime() }
 
   func serve(

@@ -54,7 +54,8 @@ extension ImageJob {
 
   /// Reads input until the header is complete and the results are planned.
   func readHeader() async throws -> PlannedImage {
-    try await work.channel.prepare(isUpload: input.source.whole == nil, mayWait: admission.mayWaitForProcess())
+    let mayWait = admission.mayWaitForProcess()  // notes the image, also without a helper
+    try await work.helper?.prepare(isUpload: input.source.whole == nil, mayWait: mayWait)
     while true {
       try readHeaderWindow()
       if let plan = work.plan { return plan }

@@ -93,7 +93,7 @@ final class ImageJob {
       queue.begin(place.lane)
       span.end()
       clock.queued = clock.began.duration(to: .now)
-      defer { if let kept = work.channel.kept { cache?.noteKept(in: kept) } }
+      defer { if let kept = work.helper?.kept { cache?.noteKept(in: kept) } }
       do {
         try input.charged?.checkCPUTime()
         try await process()
@@ -120,7 +120,7 @@ final class ImageJob {
     let (began, cpuTime) = (ContinuousClock.now, ThreadClock.now)
     defer {
       clock.worked += began.duration(to: .now)
-      let used = ThreadClock.now - cpuTime + work.channel.takeCPUTime()
+      let used = ThreadClock.now - cpuTime + (work.helper?.takeCPUTime() ?? .zero)
       clock.cpuTime += used
       input.charged?.use(cpuTime: used)
     }

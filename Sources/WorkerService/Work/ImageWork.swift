@@ -5,7 +5,7 @@ internal import WorkThreads
 /// The work on one image as its job sees it: sends requests to the image's server, and keeps their results and the memory
 /// that is charged for it.
 ///
-/// Call `prepare` or `prepareNow` of its channel, `readHeader` until there is a plan, `start` unless that was done with the
+/// Call `prepare` or `prepareNow` of its helper, `readHeader` until there is a plan, `start` unless that was done with the
 /// header, and `advance` until `hasEnded`. Every function blocks the thread while the server works.
 final class ImageWork {
   /// The memory in bytes in which an image may be started together with its header: enough for most photographs that
@@ -16,6 +16,8 @@ final class ImageWork {
 
   /// The way to the image's server.
   let channel: any WorkChannel
+  /// The same way, if it leads to a helper process.
+  let helper: HelperChannel?
   /// The format's name in logs while a thread works on the image.
   private var formatName: String?
   private var bufferedByteCount = 0
@@ -33,6 +35,7 @@ final class ImageWork {
 
   init(_ channel: any WorkChannel, memory: MemoryBudget) {
     self.channel = channel
+    helper = channel as? HelperChannel
     buffered = Hold(budget: memory)
   }
 

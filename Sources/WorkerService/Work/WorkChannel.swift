@@ -7,39 +7,17 @@ protocol WorkChannel: AnyObject {
   /// The maximum number of the image's bytes that are lent with a request.
   var maxByteCount: Int { get }
 
-  /// Waits until requests can be sent.
-  /// - Parameters:
-  ///   - isUpload: Whether the image arrives in several messages.
-  ///   - mayWait: Whether the image waits if it has to; otherwise it is refused.
-  /// - Throws: `overloaded`, `cancelled`.
-  func prepare(isUpload: Bool, mayWait: Bool) async throws(PipelineError)
-
-  /// Makes the channel ready without waiting.
-  /// - Throws: `overloaded` if that is not possible.
-  func prepareNow(isUpload: Bool) throws(PipelineError)
-
   /// Sends a request and waits for its response; see `ImageServer.serve`.
   ///
   /// A request may be sent with a part of the bytes only; the response says how many were consumed.
   func serve(
     _ request: WorkRequest, _ bytes: RawSpan, isLast: Bool, output: (_ rendition: Int, RawSpan) -> Void
   ) throws(PipelineError) -> WorkResponse
-
-  /// Returns the CPU time that other processes have used for this image since the last call.
-  func takeCPUTime() -> Duration
-
-  /// The cached results of the process that works on the image; `nil` for this process.
-  var kept: KeptResults? { get }
 }
 
 /// The direct way: a server in this process.
 extension ImageServer: WorkChannel {
   var maxByteCount: Int { Self.windowByteCount }
-  var kept: KeptResults? { nil }
-
-  func prepare(isUpload: Bool, mayWait: Bool) {}
-  func prepareNow(isUpload: Bool) {}
-  func takeCPUTime() -> Duration { .zero }
 }
 
 extension WorkerEnvironment {

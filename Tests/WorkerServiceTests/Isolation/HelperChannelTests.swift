@@ -51,7 +51,8 @@ struct HelperChannelTests {
     rest = rest.dropFirst(try again.readHeader(rest.span.bytes, isLast: true, planning, spare: spare))
     while !again.isComplete { rest = rest.dropFirst(try again.advance(rest.span.bytes, isLast: true)) }
     #expect(memory.processes == HelperPool.helperByteCount && pool.idleCount == pool.count - 1)
-    #expect(again.channel.takeCPUTime() > .zero && again.channel.takeCPUTime() == .zero)
+    let helper = try #require(again.helper)
+    #expect(helper.takeCPUTime() > .zero && helper.takeCPUTime() == .zero)
     withExtendedLifetime(work) {}
   }
 
@@ -62,8 +63,8 @@ struct HelperChannelTests {
       let work = try await Isolated.work(in: pool)
       #expect(throws: PipelineError.self) { try work.readHeader(bytes.span.bytes, isLast: true, Isolated.planning) }
       #expect(pool.idleCount == pool.count && pool.lostCount == UInt64(lostCount))
-      try await work.channel.prepare(isUpload: false, mayWait: true)
-      try work.channel.prepareNow(isUpload: false)
+      try await work.helper?.prepare(isUpload: false, mayWait: true)
+      try work.helper?.prepareNow(isUpload: false)
       #expect(pool.idleCount == pool.count)
     }
   }

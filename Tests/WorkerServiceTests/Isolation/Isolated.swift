@@ -59,9 +59,8 @@ enum Isolated {
     let channel = HelperChannel(
       pool, caller: "", limits: ImageLimits(), memory: memory, cancellation: cancellation, tracing: tracing,
       waited: { _, _ in })
-    let work = ImageWork(channel, memory: memory)
-    try await work.channel.prepare(isUpload: false, mayWait: true)
-    return work
+    try await channel.prepare(isUpload: false, mayWait: true)
+    return ImageWork(channel, memory: memory)
   }
 
   static let planning = WorkRequest.Planning(results: .renditions([ProcessingConfiguration()]))

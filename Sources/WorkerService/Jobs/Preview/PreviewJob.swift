@@ -95,7 +95,7 @@ final class PreviewJob {
   private func processWindow() throws(PipelineError) -> Bool {
     switch phase {
     case .readingHeader(let work):
-      try work.channel.prepareNow(isUpload: source.whole == nil)
+      try work.helper?.prepareNow(isUpload: source.whole == nil)
       let results = WorkRequest.Planning.Results.preview(
         rendition.configuration, maxSide: environment.maxPreviewSide)
       let planning = WorkRequest.Planning(
