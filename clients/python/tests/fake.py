@@ -43,6 +43,7 @@ class FakeWorker:
     def __init__(self, behavior: Behavior = lambda image, time: None, credentials: grpc.ServerCredentials | None = None):
         self.seen: Counter[bytes] = Counter()
         self.requests: list[Any] = []
+        self.presets: list[wire.Preset] = []
         self.metadata: list[dict[str, str]] = []
         self._behavior = behavior
         self._lock = threading.Lock()
@@ -50,6 +51,9 @@ class FakeWorker:
         self._server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(SERVICE, {
             "InspectImage": grpc.unary_unary_rpc_method_handler(
                 self._inspect, wire.InspectImageRequest.FromString, wire.InspectImageResponse.SerializeToString),
+            "ListPresets": grpc.unary_unary_rpc_method_handler(
+                lambda request, context: wire.ListPresetsResponse(presets=self.presets),
+                wire.ListPresetsRequest.FromString, wire.ListPresetsResponse.SerializeToString),
             "ProcessImage": grpc.unary_stream_rpc_method_handler(
                 self._process, wire.ProcessImageRequest.FromString, wire.ProcessImageResponse.SerializeToString),
             "BatchProcess": grpc.stream_stream_rpc_method_handler(

@@ -13,7 +13,7 @@ import image_worker._tensors as tensors
 import numpy
 import pytest
 from fake import FakeWorker
-from image_worker import Client, InvalidRequestError, Result
+from image_worker import Client, InvalidRequestError, Result, TensorColumn
 from image_worker._generated import image_worker_pb2 as wire
 from image_worker._requests import configuration
 from image_worker._shared_memory import Segments
@@ -91,6 +91,7 @@ def test_fields_of_the_caller_replace_others() -> None:
     assert fields["resize_mode"] == "fit" and fields["pad"] is False and fields["gravity"] == "north"
     assert fields["tensor"] == {
         "element_type": "f16", "layout": "CHW", "channels": "bgr", "normalization": None, "mean": [1.0, 2.0, 3.0]}
+    assert tensors.tensor_fields(dtype=numpy.float16) == tensors.tensor_fields(dtype=numpy.dtype("float16"))
     with TensorWorker() as worker, Client(worker.address) as client:
         [_] = client.tensors([b"1"], width=4, height=2, tensor={"mean": [1.0, 2.0, 3.0]}, dtype="uint8")
         assert list(worker.requests[0].start.configuration.tensor.mean) == [1, 2, 3]
@@ -101,6 +102,23 @@ def test_fields_of_the_caller_replace_others() -> None:
         tensors.tensor_fields(tensor=[1.0])
 
 
+def test_a_preset_that_makes_tensors_is_not_overridden() -> None:
+    options = wire.TensorOptions(element_type="TENSOR_ELEMENT_TYPE_U8", layout="TENSOR_LAYOUT_CHW", channels="TENSOR_CHANNELS_BGR")
+    raw = wire.ProcessingConfiguration(preferred_format="OUTPUT_FORMAT_RAW", tensor=options)
+    with TensorWorker() as worker, Client(worker.address) as client:
+        worker.presets = [wire.Preset(name="model", configuration=raw), wire.Preset(name="small")]
+        [batch] = client.tensors([b"1"], width=4, height=2, preset="model")
+        assert batch.array.dtype == numpy.uint8 and not worker.requests[0].start.configuration.HasField("tensor")
+        assert worker.requests[0].start.configuration.preferred_format == wire.OUTPUT_FORMAT_UNSPECIFIED
+        [_] = client.tensors([b"1"], width=4, height=2, preset="model", channels="rgb")
+        sent = worker.requests[1].start.configuration.tensor
+        assert sent == wire.TensorOptions(channels="TENSOR_CHANNELS_RGB")
+        [_] = client.tensors([b"1"], width=4, height=2, preset="small", dtype="uint8")
+        assert worker.requests[2].start.configuration.tensor.layout == wire.TENSOR_LAYOUT_CHW
+        column = TensorColumn(worker.address, width=4, height=2, preset="model")
+        assert column({"bytes": []})["tensor"].dtype == numpy.uint8
+
+
 @pytest.mark.parametrize("options, shape", [
     ({}, (3, 2, 4)), ({"layout": "HWC"}, (2, 4, 3)), ({"channels": "GRAY"}, (1, 2, 4)), ({"channels": "Bgr"}, (3, 2, 4)),
     ({"tensor": {"layout": "HWC", "channels": "Gray"}}, (2, 4, 1)), ({"tensor": {"layout": 1, "channels": 3}}, (2, 4, 1)),
@@ -109,7 +127,7 @@ def test_fields_of_the_caller_replace_others() -> None:
 def test_names_of_enumerations_may_have_capitals_and_none_is_the_default(options: Any, shape: tuple[int, ...]) -> None:
     options = {"width": 4, "height": 2, **options}
     fields = tensors.tensor_fields(**options)
-    assert tensors.shape_of(options, fields) == shape
+    assert tensors.form_of(options, fields, None) == (shape, "float32")
     sent = configuration(fields)
     assert sent and sent.tensor.layout == (wire.TENSOR_LAYOUT_CHW if shape[1:] == (2, 4) else wire.TENSOR_LAYOUT_HWC)
     assert (sent.tensor.channels == wire.TENSOR_CHANNELS_GRAY) == (1 in shape) and sent.tensor.element_type == wire.TENSOR_ELEMENT_TYPE_F32

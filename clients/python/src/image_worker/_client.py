@@ -23,7 +23,7 @@ from ._results import Collector, Intake, Part, Result
 from ._shared_memory import Segments
 from ._sources import CHUNK_BYTES, WHOLE_BYTES, Reader, Source, SourceError, Upload
 from ._stall import StallTimer
-from ._tensors import SharedRows, Stack, TensorBatch, TensorOptions, TensorsOptions, array_of, shape_of, tensor_fields
+from ._tensors import SharedRows, Stack, TensorBatch, TensorOptions, TensorsOptions, array_of, form_of, preset_of_tensors, tensor_fields
 from ._workers import Worker, Workers, image_key
 
 if TYPE_CHECKING:
@@ -62,6 +62,8 @@ class AsyncClient:
         certificates = TLS() if tls is True else (tls or None)
         self._workers = Workers(listed, certificates, token, connections, retry, affinity, max_result_bytes)
         self._segments = Segments()
+        # Those of arrays of single images, which are asked for once.
+        self._presets: dict[str, wire.ProcessingConfiguration | None] = {}
 
     async def __aenter__(self) -> Self:
         return self
@@ -117,17 +119,20 @@ class AsyncClient:
         """Processes one image to an array for a model, as `Client.tensor` describes."""
         preset, timeout, is_shared = options.pop("preset", ""), options.pop("timeout", 60), options.pop("shared_memory", False)
         auxiliary_images = options.pop("auxiliary_images", {})
-        fields = tensor_fields(**options)
+        if preset not in self._presets:
+            self._presets[preset] = await self._preset(preset, timeout)
+        known = self._presets[preset]
+        fields = tensor_fields(known, **options)
         if not is_shared:
             return array_of(await self._result(image, preset, timeout, fields, auxiliary_images))
         # Of each attempt, as the worker of a former one may still write.
         attempts: list[SharedRows] = []
 
         def place() -> wire.SharedMemory:
-            attempts.append(SharedRows(1, shape_of(options, fields), options.get("dtype", "float32"), self._segments))
+            attempts.append(SharedRows(1, shape, elements, self._segments))
             return attempts[-1].place(0)
 
-        shape_of(options, fields)  # which raises what is wrong with the options
+        shape, elements = form_of(options, fields, known)
         is_written = False
         try:
             result = await self._result(image, preset, timeout, fields, auxiliary_images, place)
@@ -149,10 +154,11 @@ class AsyncClient:
         preset, timeout, is_shared = options.pop("preset", ""), options.pop("timeout", 300), options.pop("shared_memory", False)
         streams, window = options.pop("streams", None), options.pop("window", 8)
         auxiliary_images = options.pop("auxiliary_images", {})
-        fields = tensor_fields(**options)
+        known = await self._preset(preset, timeout)
+        fields = tensor_fields(known, **options)
         ahead = max(1, window) * (streams or len(self._workers.all))
         segments = self._segments if is_shared else None
-        stack = Stack(size, ahead, shape_of(options, fields), options.get("dtype", "float32"), errors, segments)
+        stack = Stack(size, ahead, *form_of(options, fields, known), errors, segments)
         results = self.batch(
             stack.numbered(images), preset=preset, timeout=timeout, streams=streams, window=window,
             auxiliary_images=auxiliary_images, **fields)
@@ -202,6 +208,9 @@ class AsyncClient:
         async with aclosing(iterate(items)) as source, aclosing(batch.run(_items(source))) as results:
             async for result in results:
                 yield result
+
+    async def _preset(self, name: str, timeout: float | None) -> wire.ProcessingConfiguration | None:
+        return preset_of_tensors(await self.presets(timeout=timeout), name) if name else None
 
     # One call
 

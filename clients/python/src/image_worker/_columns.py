@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from ._connection import Connection, Workers
-from ._tensors import TensorsOptions, no_rows
+from ._tensors import TensorsOptions, no_rows, preset_of_tensors
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -48,7 +48,9 @@ class TensorColumn:
         images = list(columns[self._image])
         others = {name: values for name, values in columns.items() if name != self._image}
         if not images:
-            return {**others, self._tensor: no_rows(self._options), self._error: []}
+            name = self._options.get("preset", "")
+            known = preset_of_tensors(self._connection.client().presets(), name) if name else None
+            return {**others, self._tensor: no_rows(self._options, known), self._error: []}
         options: TensorsOptions = {**self._options, "batch_size": len(images)}
         [batch] = self._connection.client().tensors(images, **options)
         if not self._skips:

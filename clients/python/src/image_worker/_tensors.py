@@ -20,7 +20,7 @@ from ._shared_memory import Segment, Segments
 from ._sources import Source
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    from numpy.typing import DTypeLike, NDArray
     from typing_extensions import Required
 
     from ._results import Result
@@ -44,12 +44,14 @@ Box = tuple[int, int, int, int]
 _ELEMENTS = {"uint8": "u8", "float16": "f16", "bfloat16": "bf16", "float32": "f32"}
 _TYPES: Mapping[int, str] = {wire.TensorElementType.Value(f"TENSOR_ELEMENT_TYPE_{short.upper()}"): name
                              for name, short in _ELEMENTS.items()}
+#: The fields of `tensor` that are not those of the contract.
+_DEFAULTS = {"element_type": "f32", "layout": "chw"}
 _MODES: Mapping[str, Mapping[str, object]] = {
     "fill": {"resize_mode": "fill"}, "fit": {"resize_mode": "fit", "pad": True}, "stretch": {"resize_mode": "stretch"}}
 
 
 class _ArrayOptions(Fields, total=False):
-    dtype: DType
+    dtype: DType | DTypeLike
     layout: Layout
     normalize: Normalization
     mode: Mode
@@ -112,14 +114,24 @@ class TensorBatch:
         return self.array
 
 
+def preset_of_tensors(presets: Iterable[wire.Preset], name: str) -> wire.ProcessingConfiguration | None:
+    """Returns the fields of a preset that makes tensors; `None` for another one."""
+    found = (preset.configuration for preset in presets if preset.name == name)
+    return next((fields for fields in found if fields.HasField("tensor")), None)
+
+
 def tensor_fields(
-    *, width: int | None = None, height: int | None = None, dtype: str = "float32", layout: str | None = None,
-    channels: str = "rgb", normalize: str | None = None, mode: str = "fill", **fields: object,
+    known: wire.ProcessingConfiguration | None = None, *, width: int | None = None, height: int | None = None,
+    dtype: DTypeLike | None = None, layout: str | None = None, channels: str | None = None, normalize: str | None = None,
+    mode: str = "fill", **fields: object,
 ) -> dict[str, Any]:
-    """Returns the fields of a configuration. Those of the caller that are set replace others; in `tensor`, one by one."""
+    """Returns the fields of a configuration. Those of the caller that are set replace others; in `tensor`, one by one.
+
+    Where `known`, the preset, makes tensors, what the caller does not set is up to it.
+    """
     if mode not in _MODES:
         raise ValueError(f"mode is {mode!r}; it must be one of {', '.join(_MODES)}")
-    _dtype(dtype)
+    _numpy()
     size: dict[str, object] = {}
     if width is not None and height is not None:
         size = {"max_width": width, "max_height": height, "allow_upscale": True, **_MODES[mode]}
@@ -131,9 +143,14 @@ def tensor_fields(
     if not isinstance(own, Mapping):
         raise TypeError(f"tensor must be a dictionary or TensorOptions, not {type(own).__name__}")
     tensor = {
-        "element_type": _ELEMENTS[dtype], "layout": layout or "chw", "channels": channels, "normalization": normalize,
-        **{name: value for name, value in own.items() if value is not None}}
-    return {"preferred_format": "raw", **size, **fields, "tensor": tensor}
+        "element_type": None if dtype is None else _ELEMENTS[_dtype(dtype).name], "layout": layout, "channels": channels,
+        "normalization": normalize, **{name: value for name, value in own.items() if value is not None}}
+    if known is None:
+        tensor = {**tensor, **{name: tensor[name] or value for name, value in _DEFAULTS.items()}}
+        return {"preferred_format": "raw", **size, **fields, "tensor": tensor}
+    raw = {} if known.preferred_format == wire.OUTPUT_FORMAT_RAW else {"preferred_format": "raw"}
+    is_set = any(value is not None for value in tensor.values())
+    return {**raw, **size, **fields, "tensor": tensor if is_set else None}
 
 
 def array_of(result: Result) -> NDArray[Any]:
@@ -212,9 +229,10 @@ def zeros(shape: tuple[int, ...], dtype: Any) -> NDArray[Any]:
     return array
 
 
-def no_rows(options: TensorsOptions) -> NDArray[Any]:
-    """Returns the array of a batch without images."""
-    return zeros((0, *shape_of(options, tensor_fields(**options))), _dtype(options.get("dtype", "float32")))
+def no_rows(options: TensorsOptions, known: wire.ProcessingConfiguration | None) -> NDArray[Any]:
+    """Returns the array of a batch without images. `known` is its preset, if that makes tensors."""
+    shape, dtype = form_of(options, tensor_fields(known, **options), known)
+    return zeros((0, *shape), _dtype(dtype))
 
 
 def _view(result: Result, info: wire.TensorInfo) -> NDArray[Any]:
@@ -236,10 +254,11 @@ def _numpy() -> Any:
     return numpy
 
 
-def _dtype(name: str) -> Any:
+def _dtype(named: DTypeLike) -> Any:
+    numpy = _numpy()
+    name = named if isinstance(named, str) else numpy.dtype(named).name
     if name not in _ELEMENTS:
         raise ValueError(f"dtype is {name!r}; it must be one of {', '.join(_ELEMENTS)}")
-    numpy = _numpy()
     if name != "bfloat16":
         return numpy.dtype(name).newbyteorder("<")
     try:
@@ -259,8 +278,8 @@ class Stack:
         self, size: int, ahead: int, shape: tuple[int, ...], dtype: str, policy: Errors = "mask",
         segments: Segments | None = None,
     ) -> None:
-        if size < 1:
-            raise ValueError(f"batch_size is {size}; it must be at least 1")
+        if not isinstance(size, int) or size < 1:
+            raise ValueError(f"batch_size is {size!r}; it must be an integer, at least 1")
         if policy not in get_args(Errors):
             raise ValueError(f"errors is {policy!r}; it must be one of {', '.join(get_args(Errors))}")
         if segments is not None and policy == "skip":
@@ -361,8 +380,10 @@ class Stack:
         return TensorBatch(array, errors, contents, numbers[0], keys)
 
 
-def shape_of(options: TensorOptions | TensorsOptions, fields: Mapping[str, Any]) -> tuple[int, ...]:
-    """Returns the shape of the arrays of `fields`, which `tensor_fields` made of `options`.
+def form_of(
+    options: TensorOptions | TensorsOptions, fields: Mapping[str, Any], known: wire.ProcessingConfiguration | None,
+) -> tuple[tuple[int, ...], str]:
+    """Returns the shape and the type of the arrays of `fields`, which `tensor_fields` made of `options` and `known`.
 
     Raises `ValueError` for elements of another type than those of the arrays.
     """
@@ -370,9 +391,13 @@ def shape_of(options: TensorOptions | TensorsOptions, fields: Mapping[str, Any])
     if width is None or height is None:
         raise TypeError("tensors of one shape need width and height")
     # Names and numbers of enumerations are read as for a request.
-    tensor = (configuration({"tensor": fields["tensor"]}) or wire.ProcessingConfiguration()).tensor
-    elements, dtype = _TYPES.get(tensor.element_type), options.get("dtype", "float32")
-    if elements != dtype:
-        raise ValueError(f"dtype is {dtype!r}, but tensor.element_type that of {elements!r}; set dtype alone")
+    tensor = wire.TensorOptions()
+    if known is not None:
+        tensor.CopyFrom(known.tensor)
+    if (own := configuration({"tensor": fields["tensor"]})) is not None:
+        tensor.MergeFrom(own.tensor)
+    elements, dtype = _TYPES.get(tensor.element_type, "uint8"), options.get("dtype")
+    if dtype is not None and elements != (name := _dtype(dtype).name):
+        raise ValueError(f"dtype is {name!r}, but tensor.element_type that of {elements!r}; set dtype alone")
     count = 1 if tensor.channels == wire.TENSOR_CHANNELS_GRAY else 3
-    return (count, height, width) if tensor.layout == wire.TENSOR_LAYOUT_CHW else (height, width, count)
+    return (count, height, width) if tensor.layout == wire.TENSOR_LAYOUT_CHW else (height, width, count), elements
