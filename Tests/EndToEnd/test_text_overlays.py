@@ -59,6 +59,27 @@ def test_outline_box_and_lines(texts: Client):
     assert list(pixels[0, 0]) == [255, 0, 0] and (pixels == 0).all(axis=2).sum() > 100
 
 
+def test_a_word_is_broken_without_a_hyphen(texts: Client):
+    style = {**HELLO["text"], "font": "DejaVu Sans Mono", "size": 30}
+    broken = process(texts, {**HELLO, "text": {**style, "text": "SN4711XYZ", "max_width": 0.225}})
+    assert (broken == process(texts, {**HELLO, "text": {**style, "text": "SN47\n11XY\nZ"}})).all()
+
+
+@pytest.mark.parametrize("width", [0.15, 0.25, 0.5])
+def test_an_outline_has_no_holes(texts: Client, width: float):
+    overlay = {"gravity": "GRAVITY_CENTER", "text": {
+        "text": "gqB%&6", "font": "DejaVu Sans", "size": 100, "outline_width": width, "outline_color": {"red": 255}}}
+    pixels = process(texts, overlay, png(600, 260))
+    rows, columns = numpy.nonzero((pixels == 255).all(axis=2))
+    (y, x), reach = numpy.mgrid[:260, :600], int(100 * width) - 1
+    near = numpy.zeros((260, 600), bool)
+    for row, column in zip(rows, columns):  # disks around the pixels of the letters
+        top, left = max(0, row - reach), max(0, column - reach)
+        part = (slice(top, row + reach + 1), slice(left, column + reach + 1))
+        near[part] |= (y[part] - row) ** 2 + (x[part] - column) ** 2 <= reach ** 2
+    assert not (near & (pixels == [0, 0, 255]).all(axis=2)).any()
+
+
 def test_scripts_from_right_to_left_begin_on_the_right(texts: Client):
     pixels = process(texts, {**HELLO, "text": {**HELLO["text"], "text": "אבגדהוזחט\nא"}})
     left, top, right, bottom = box(pixels)
