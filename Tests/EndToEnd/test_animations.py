@@ -14,7 +14,7 @@ from PIL import GifImagePlugin, Image, ImageChops
 from test_calls import details, parts
 
 CORPUS = Path(__file__).resolve().parents[3] / "shared" / "corpus"
-PNG, WEBP, JPEG, GIF = 3, 4, 2, 6
+PNG, WEBP, JPEG, GIF, AUTO = 3, 4, 2, 6, 8
 
 GifImagePlugin.LOADING_STRATEGY = GifImagePlugin.LoadingStrategy.RGB_ALWAYS
 
@@ -252,6 +252,48 @@ def test_frames_are_left_out_where_a_limit_requires_it(client):
     frames = frames_of(data)
     assert len(data) <= limit and report.output.frame_count == len(frames)
     assert len(frames) in (12, 8, 6) and {duration for _, duration in frames} == {40 * 24 / len(frames)}
+
+
+def apng(delay: tuple, count: int = 5) -> bytes:
+    frames, file = [Image.new("RGB", (40, 30), (50 * (index % 5), 0, 0)) for index in range(count)], io.BytesIO()
+    frames[0].save(file, "PNG", save_all=True, append_images=frames[1:], duration=1, loop=0)
+    stored = []
+    for kind, body in apng_reference.chunks(file.getvalue()):
+        if kind == b"fcTL":
+            body = body[:20] + b"".join(number.to_bytes(2, "big") for number in delay) + body[24:]
+        stored.append(apng_reference.chunk(kind, body))
+    return file.getvalue()[:8] + b"".join(stored)
+
+
+@pytest.mark.parametrize("always_encode", [False, True])
+def test_an_animation_that_ends_before_a_frame_is_truncated(client, always_encode):
+    file = apng((1, 10))
+    cuts = [file.index(b"fcTL", file.index(b"fdAT")) - 4 + more for more in (0, 4, 10)]
+    for image in [file[:cut] for cut in cuts]:
+        error = refused(client, image, max_frames=0, always_encode=always_encode)
+        assert details(error, error_details_pb2.ErrorInfo)[0].reason == "TRUNCATED_IMAGE"
+    file = moving(60, 60, 3)
+    control = file.index(b"\x21\xf9\x04", file.index(b"\x21\xf9\x04") + 9)
+    for cut in control + 2, control + 5, control + 8, control + 14, control + 30:
+        error = refused(client, file[:cut], max_frames=0, always_encode=always_encode)
+        assert details(error, error_details_pb2.ErrorInfo)[0].reason == "TRUNCATED_IMAGE", cut - control
+    # What lacks only its end is complete.
+    report = parts(client.process(file[:-1], max_frames=0, always_encode=always_encode))[-1][1].report
+    assert report.output.frame_count == 3
+
+
+@pytest.mark.parametrize("delay, took", [((1, 60), 20), ((12, 1000), 20), ((1, 100), 10), ((1, 30), 33.3)])
+def test_frames_of_more_than_10_ms_are_not_stored_with_10(client, delay, took):
+    result = b"".join(r.chunk for r in client.process(apng(delay, 60), max_frames=0, preferred_format=GIF))
+    durations = [duration for _, duration in frames_of(result)]
+    assert len(durations) == 60 and abs(sum(durations) / 60 - took) < 0.1 and (took == 10 or min(durations) >= 20)
+
+
+def test_a_wide_animation_gets_a_format_that_stores_it(client):
+    frames, file = [Image.new("L", (20_000, 2), level) for level in (0, 255)], io.BytesIO()
+    frames[0].save(file, "GIF", save_all=True, append_images=frames[1:], duration=100)
+    report = parts(client.process(file.getvalue(), max_frames=0, preferred_format=AUTO, always_encode=True))[-1][1].report
+    assert report.output.format == "png" and report.output.frame_count == 2
 
 
 def test_a_still_format_gets_one_frame_with_a_warning_and_a_preview_too(client):

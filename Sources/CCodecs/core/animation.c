@@ -29,8 +29,15 @@ uint64_t ccodecs_frame_delay(const ccodecs_frame *frame, double per_second, doub
   if (frame->duration_divisor == 0) {
     return 0;
   }
-  const double exact = frame->duration * per_second / frame->duration_divisor + *excess;
+  const double given = frame->duration * per_second / frame->duration_divisor;
+  const double shortest = per_second / 100;
+  const double exact = given + *excess;
   const double rounded = fmax(0, round(exact));
+  // Viewers show a frame of at most 10 ms for 100 ms.
+  if (given > shortest && rounded <= shortest) {
+    *excess = 0;
+    return (uint64_t)shortest + 1;
+  }
   *excess = exact - rounded;
   return (uint64_t)rounded;
 }

@@ -177,6 +177,14 @@ ccodecs_status ccodecs_gif_end_animation(gif_decoder *d) {
   return is_selected(d) ? CCODECS_DONE : ccodecs_decoder_lack_frame(&d->base);
 }
 
+ccodecs_status ccodecs_gif_interrupt_animation(gif_decoder *d) {
+  const bool is_between_blocks = d->state == STATE_BLOCK || d->state == STATE_SKIP || d->state == STATE_SKIP_SIZE;
+  if (d->is_after || (is_between_blocks && !d->has_control)) {
+    return ccodecs_gif_end_animation(d);
+  }
+  return ccodecs_decoder_fail(&d->base, CCODECS_TRUNCATED, "the GIF data ends before the data of its last frame");
+}
+
 /// Looks for the next frame. Returns CCODECS_FRAME_DONE if this frame was returned and another one is, CCODECS_OK if
 /// this frame was not returned, CCODECS_DONE after the last frame, CCODECS_NEEDS_INPUT, or the failure.
 static ccodecs_status find_frame(gif_decoder *d, ccodecs_input *input) {
@@ -186,6 +194,7 @@ static ccodecs_status find_frame(gif_decoder *d, ccodecs_input *input) {
     d->transparent = -1;
     d->delay = 0;
     d->disposal = GIF_DISPOSAL_KEEP;
+    d->has_control = false;
     ccodecs_gif_leave_frame(d);
   }
   while (d->state != STATE_END && d->state != STATE_DATA_SIZE) {

@@ -211,6 +211,7 @@ ccodecs_status ccodecs_gif_step(gif_decoder *d, ccodecs_input *input) {
     d->state = STATE_SKIP_SIZE;
     d->token[1] = d->token[0];
     d->is_loop = false;
+    d->has_control = d->has_control || d->token[0] == GRAPHIC_CONTROL;
     return CCODECS_OK;
   case STATE_SKIP_SIZE:
     read_size(d);
@@ -486,7 +487,7 @@ static ccodecs_status read_rows(ccodecs_decoder *base, ccodecs_input *input, cco
     return status;
   }
   if (d->given == base->header.height) {
-    return d->is_animation ? ccodecs_gif_end_animation(d) : CCODECS_DONE;
+    return d->is_animation ? ccodecs_gif_interrupt_animation(d) : CCODECS_DONE;
   }
   return ccodecs_decoder_fail(base, CCODECS_TRUNCATED, "the GIF data ends before the image");
 }

@@ -67,6 +67,7 @@ typedef struct gif_decoder {
   uint32_t placed;      ///< Rows of an interlaced frame that were decoded.
   uint32_t composed;    ///< Rows in `strip`.
   bool is_between;      ///< All rows of a frame were composed; blocks are read to find the next one.
+  bool has_control;     ///< A control extension for the next frame has begun.
 } gif_decoder;
 
 // gif_decoder.c
@@ -94,3 +95,6 @@ ccodecs_status ccodecs_gif_read_animation(gif_decoder *d, ccodecs_input *input, 
 
 /// Ends the animation after its last complete frame. Returns CCODECS_DONE, or records that no frame was selected.
 ccodecs_status ccodecs_gif_end_animation(gif_decoder *d);
+
+/// As ccodecs_gif_end_animation, for a file that ends behind a frame. Records a failure if it ends in the next one.
+ccodecs_status ccodecs_gif_interrupt_animation(gif_decoder *d);

@@ -265,9 +265,9 @@ static void describe_frame(png_decoder *d) {
   };
 }
 
-/// Ends the animation, whose file has fewer frames than it specifies.
+/// Ends the animation, whose file has fewer frames than it specifies: it is truncated, or its writer left some out.
 static ccodecs_status end_early(png_decoder *d) {
-  if (!d->is_in_frame || !is_selected(d)) {
+  if (!d->has_end || !d->is_in_frame || !is_selected(d)) {
     return ccodecs_decoder_fail(&d->base, CCODECS_TRUNCATED, "the PNG has fewer frames than it specifies");
   }
   d->base.header.frame_count = d->frame_index + 1;

@@ -34,14 +34,16 @@ struct FormatChoice: Sendable, Hashable {
     header: ImageHeader, configuration: ProcessingConfiguration, size: PixelSize?, isAnimation: Bool
   ) -> [ImageFormat] {
     let accepted = (configuration.accept ?? .standard).formats.filter(\.isEncodable)
-    if isAnimation, let format = [.webp, .gif, .png].first(where: { accepted.contains($0) && $0.storesFrames }) {
-      return [format]
+    func stores(_ format: ImageFormat) -> Bool {
+      size.map { format.stores($0, header.colorFormat(isDeep: false)) } ?? true
     }
+    let animated = [.webp, .gif, .png].filter { accepted.contains($0) && $0.storesFrames }
+    if isAnimation, let format = animated.first(where: stores) ?? animated.first { return [format] }
     // Formats with alpha serve all images; a GIF is never the smallest good one.
     let formats = AcceptedFormats.all.filter { accepted.contains($0) && $0 != .gif }
     let usable = header.hasAlpha ? formats.filter { $0.takes(.rgba8) } : formats
     let served = usable.isEmpty ? formats : usable
-    let stored = served.filter { format in size.map { format.stores($0, header.colorFormat(isDeep: false)) } ?? true }
+    let stored = served.filter(stores)
     let listed = stored.isEmpty ? served : stored
     return listed.isEmpty ? [accepted.contains(.gif) ? .gif : header.hasAlpha ? .png : .jpeg] : listed
   }
