@@ -55,7 +55,7 @@ package struct AxisGeometry: Sendable, Hashable {
   /// - `sourceCount`: the number of samples of the source plane, starting with the first sample in the window.
   /// - `sourceScale`: the number of source plane samples per pixel of the source image.
   /// - `sourceLength`: the length of the window in pixels of the source image.
-  /// - `sourceStart`: the position in the first sample at which the window starts, in samples.
+  /// - `sourceStart`: the position at which the window starts, in samples from the first one.
   /// - `destinationScale`: the number of destination plane samples per pixel of the destination image: 1 or 0.5.
   /// - `destinationLength`: the length of the destination image in pixels.
   /// - `kernel`: the kernel for reducing and, unless `enlargement` is another one, for enlarging.

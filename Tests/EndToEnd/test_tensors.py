@@ -56,6 +56,23 @@ def test_exact_tensors_equal_those_of_pillow(client, name, kernel):
         assert difference.max() <= 1, f"{difference.max()} of {name}"
 
 
+@pytest.mark.parametrize("kernel", KERNELS[:4])
+@pytest.mark.parametrize("side", [40, 97, 224, 300])
+@pytest.mark.parametrize("name", ["photo-odd.jpg", "photo-444.jpg", "photo.png"])
+def test_exact_squares_are_those_of_resize_and_center_crop(client, name, side, kernel):
+    photo = Image.open(io.BytesIO(fixture_bytes(name))).convert("RGB")
+    for image in photo, photo.transpose(Image.Transpose.TRANSPOSE):
+        # As torchvision's Resize(side) and CenterCrop(side) compute them.
+        (width, height), shorter = image.size, min(image.size)
+        size = (int(side * width / shorter), int(side * height / shorter))
+        left, top = (int(round((length - side) / 2)) for length in size)
+        expected = np.asarray(image.resize(size, Image.Resampling[kernel.replace("3", "")]))[top:top + side, left:left + side]
+        file = io.BytesIO()
+        image.save(file, "PNG")
+        _, data, _ = parts(client, file.getvalue(), **exact(kernel, (side, side)) | {"resize_mode": "RESIZE_MODE_FILL"})
+        assert (np.frombuffer(data, np.uint8).reshape(expected.shape) == expected).all()
+
+
 @pytest.mark.parametrize("orientation", range(2, 9))
 def test_exact_tensors_are_those_of_the_displayed_image(client, orientation):
     photo = Image.open(io.BytesIO(fixture_bytes(PHOTOS[0]))).convert("RGB").crop((0, 0, 150, 101))
@@ -160,6 +177,19 @@ def test_the_client_returns_arrays(arrays):
     assert arrays.tensor(image, dtype="float16").shape == (3, 160, 240)
     assert arrays.tensor(image, width=9, height=7, channels="gray", mode="fit").shape == (1, 7, 9)
     assert np.from_dlpack(array).shape == array.shape
+
+
+def test_a_preset_decides_what_the_caller_leaves_open(tmp_path):
+    presets = tmp_path / "presets.yaml"
+    presets.write_text("presets: {model: {preferred_format: raw, tensor: {element_type: f16, layout: hwc, channels: bgr}}}")
+    worker, file = Worker("--presets", str(presets)), io.BytesIO()
+    Image.new("RGB", (12, 9), (255, 0, 0)).save(file, "PNG")
+    with image_worker.Client(worker.address) as client:
+        array = client.tensor(file.getvalue(), preset="model")
+        assert array.shape == (9, 12, 3) and array.dtype == np.float16 and list(array[0, 0]) == [0, 0, 1]
+        [batch] = client.tensors([file.getvalue()], preset="model", width=4, height=4, channels="rgb")
+        assert batch.array.shape == (1, 4, 4, 3) and list(batch.array[0, 0, 0]) == [1, 0, 0]
+    assert worker.stop() == 0
 
 
 @pytest.mark.parametrize("mode", ["L", "RGB", "RGBA", "P", "1", "CMYK", "LA"])

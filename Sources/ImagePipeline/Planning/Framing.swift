@@ -28,6 +28,20 @@ package struct Window: Sendable, Hashable {
     PixelSize(width: max(1, Int(width.rounded())), height: max(1, Int(height.rounded())))
   }
 
+  /// Returns this window with the pixels of `part` around it that the kernels of a resize to `size` reach.
+  fileprivate func surrounded(within part: Window, scaledTo size: PixelSize) -> Window {
+    func span(_ start: Double, _ length: Double, _ count: Int, _ first: Double, _ whole: Double) -> (Double, Double) {
+      if length == Double(count), start == start.rounded() { return (start, length) }
+      // The radius of LANCZOS3, and a pixel for rounding.
+      let reach = 3 * max(1, length / Double(count)) + 1
+      let lower = max(first, start - reach)
+      return (lower, min(first + whole, start + length + reach) - lower)
+    }
+    let columns = span(x, width, size.width, part.x, part.width)
+    let rows = span(y, height, size.height, part.y, part.height)
+    return Window(x: columns.0, y: rows.0, width: columns.1, height: rows.1)
+  }
+
   /// Returns the position of this window in the stored image, given the size of the displayed image.
   func stored(_ orientation: Orientation, shown size: PixelSize) -> Window {
     let (farX, farY) = (Double(size.width) - x - width, Double(size.height) - y - height)
@@ -45,6 +59,9 @@ package struct Window: Sendable, Hashable {
 package struct Framing: Sendable, Hashable {
   /// The part of the displayed image to use, in its pixels.
   package let window: Window
+  /// The part of the displayed image that the result depends on: the window, and what is around it if it is resized
+  /// exactly, as then the image is resized before it is cut.
+  let source: Window
   /// The size to which the window is scaled, in pixels.
   package let imageSize: PixelSize
   /// The size of the result in pixels; larger than `imageSize` if the result is padded.
@@ -58,7 +75,7 @@ package struct Framing: Sendable, Hashable {
   package var isPadded: Bool { imageSize != canvasSize }
 
   init(window: Window, imageSize: PixelSize, canvasSize: PixelSize, left: Int, top: Int) {
-    self.window = window
+    (self.window, source) = (window, window)
     self.imageSize = imageSize
     self.canvasSize = canvasSize
     self.left = left
@@ -97,7 +114,8 @@ package struct Framing: Sendable, Hashable {
   ///
   /// The crop is applied first. Then `fit` scales both sides by one factor so that neither exceeds its bound; `fill`
   /// scales both sides by one factor so that both bounds are reached, and crops the excess according to the gravity or
-  /// the focus point; `stretch` scales each side to its bound. Without `allowUpscale` nothing is enlarged: `fill` and
+  /// the focus point, to whole pixels of the result if it is resized exactly; `stretch` scales each side to its bound.
+  /// Without `allowUpscale` nothing is enlarged: `fill` and
   /// `stretch` then use the smaller of bound and side. Each side is rounded to the nearest pixel and is at least 1.
   /// Bounds are multiplied by `zoom`, divided by `scaleFactor` and rounded down. An image that `fit` makes smaller than
   /// a minimum is scaled to it, and what then exceeds a bound is cropped as `fill` does.
@@ -107,7 +125,7 @@ package struct Framing: Sendable, Hashable {
     let (maxWidth, maxHeight) = (bounds.maxWidth, bounds.maxHeight)
     let crop = try configuration.crop?.window(in: size) ?? Window(size)
     let mayGrow = configuration.allowUpscale ?? false
-    let gravity = configuration.gravity ?? .center
+    let (gravity, isExact) = (configuration.gravity ?? .center, configuration.exactResize ?? false)
     func side(_ bound: Int, _ length: Double) -> Int { mayGrow ? bound : min(bound, max(1, Int(length.rounded()))) }
 
     var window = crop
@@ -117,15 +135,16 @@ package struct Framing: Sendable, Hashable {
       image = PixelSize(width: side(maxWidth, crop.width), height: side(maxHeight, crop.height))
     case (.fill, let maxWidth?, let maxHeight?):
       image = PixelSize(width: side(maxWidth, crop.width), height: side(maxHeight, crop.height))
-      window = Self.cover(crop, image, gravity: gravity, focus: configuration.focusPoint, shown: size)
+      window = Self.cover(crop, image, gravity, focus: configuration.focusPoint, shown: size, isExact: isExact)
     default:
       image = Self.fit(crop, maxWidth: maxWidth, maxHeight: maxHeight, mayGrow: mayGrow)
       if let raised = try Self.raise(image, of: crop, to: bounds) {
         image = raised
-        window = Self.cover(crop, image, gravity: gravity, focus: configuration.focusPoint, shown: size)
+        window = Self.cover(crop, image, gravity, focus: configuration.focusPoint, shown: size, isExact: isExact)
       }
     }
     self.window = window
+    source = isExact ? window.surrounded(within: crop, scaledTo: image) : window
     imageSize = image
     canvasSize = try Self.canvas(image, bounds: bounds, configuration)
     left = Int(Double(canvasSize.width - image.width) * gravity.x)
@@ -188,10 +207,21 @@ package struct Framing: Sendable, Hashable {
   }
 
   /// Returns the largest part of `crop` with the aspect ratio of `target`.
+  /// - `isExact`: whether the crop is resized to whole pixels, of which the result is a part.
   private static func cover(
-    _ crop: Window, _ target: PixelSize, gravity: Gravity, focus: Point?, shown: PixelSize
+    _ crop: Window, _ target: PixelSize, _ gravity: Gravity, focus: Point?, shown: PixelSize, isExact: Bool
   ) -> Window {
     let (across, down) = (Double(target.width) / crop.width, Double(target.height) / crop.height)
+    let focus = focus.map { ($0.x * Double(shown.width), $0.y * Double(shown.height)) }
+    if isExact {
+      // Rounded as the transforms of torchvision do.
+      let whole = PixelSize(
+        width: max(target.width, Int(Double(target.height) * crop.width / crop.height)),
+        height: max(target.height, Int(Double(target.width) * crop.height / crop.width)))
+      let columns = part(crop.width, whole.width, target.width, share: gravity.x, center: focus.map { $0.0 - crop.x })
+      let rows = part(crop.height, whole.height, target.height, share: gravity.y, center: focus.map { $0.1 - crop.y })
+      return Window(x: crop.x + columns.start, y: crop.y + rows.start, width: columns.length, height: rows.length)
+    }
     let width = across >= down ? crop.width : Double(target.width) / down
     let height = down >= across ? crop.height : Double(target.height) / across
     func start(_ first: Double, _ free: Double, _ share: Double, _ center: Double?, _ length: Double) -> Double {
@@ -200,8 +230,17 @@ package struct Framing: Sendable, Hashable {
       return max(across, down) == 1 ? max(first, start.rounded(.down)) : start
     }
     return Window(
-      x: start(crop.x, crop.width - width, gravity.x, focus.map { $0.x * Double(shown.width) }, width),
-      y: start(crop.y, crop.height - height, gravity.y, focus.map { $0.y * Double(shown.height) }, height),
-      width: width, height: height)
+      x: start(crop.x, crop.width - width, gravity.x, focus?.0, width),
+      y: start(crop.y, crop.height - height, gravity.y, focus?.1, height), width: width, height: height)
+  }
+
+  /// Returns the part of a side that becomes `count` of the `whole` pixels to which it is resized.
+  private static func part(
+    _ side: Double, _ whole: Int, _ count: Int, share: Double, center: Double?
+  ) -> (start: Double, length: Double) {
+    if whole == count { return (0, side) }
+    let (pixel, free) = (side / Double(whole), Double(whole - count))
+    let start = center.map { min(max($0 / pixel - Double(count) / 2, 0), free) } ?? free * share
+    return (start.rounded(.toNearestOrEven) * pixel, Double(count) * side / Double(whole))
   }
 }

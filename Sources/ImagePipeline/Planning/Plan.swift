@@ -31,6 +31,8 @@ package struct Plan: Sendable, Hashable {
   package let framing: Framing
   /// The part of the stored image to use, in its pixels.
   var storedWindow: Window { framing.window.stored(orientation, shown: storedSize.rotated(by: orientation)) }
+  /// The part of the stored image that the result depends on; see `Framing`.
+  var storedSource: Window { framing.source.stored(orientation, shown: storedSize.rotated(by: orientation)) }
   /// The size of the result in pixels, as displayed.
   package var outputSize: PixelSize { framing.canvasSize }
   /// The scale N at which the image is decoded, as N/8 of its size.

@@ -177,7 +177,7 @@ private struct Resizing {
     isMerged = resampling != .stored && decoded.format == .ycc8
     let source = isMerged ? PixelLayout(format: .rgb8, planes: [decoded.mergedPlane]) : decoded
     format = source.format.hasAlpha && resampling == .stored ? .premultipliedRGBA16 : source.format
-    let window = plan.storedWindow
+    let window = plan.storedSource
     let windows = source.planes.map {
       PlaneWindow(
         $0, x: window.x, y: window.y, width: window.width, height: window.height,
@@ -190,7 +190,7 @@ private struct Resizing {
   }
 
   private static func axes(_ plan: Plan, _ plane: PlaneLayout, _ window: PlaneWindow, isChroma: Bool) -> Axes {
-    let target = plan.storedOutputSize
+    let (target, part, source) = (plan.storedOutputSize, plan.storedWindow, plan.storedSource)
     // Chroma is resampled directly to the size at which it is encoded.
     var scale = isChroma && plan.encoder.pixelFormat == .ycc8 ? plan.storedChromaScale : (horizontal: 1, vertical: 1)
     // The only sample of a side of one pixel lies in the middle of that pixel, not at its end.
@@ -198,12 +198,14 @@ private struct Resizing {
     if target.height == 1 { scale.vertical = 1 }
     let enlargement = AxisGeometry.Enlargement(isChroma: isChroma, width: plane.width)
     var horizontal = AxisGeometry(
-      sourceCount: window.columnCount, sourceScale: plane.horizontalScale, sourceLength: plan.storedWindow.width,
-      sourceStart: window.columnOffset, destinationScale: scale.horizontal, destinationLength: target.width,
+      sourceCount: window.columnCount, sourceScale: plane.horizontalScale, sourceLength: part.width,
+      sourceStart: window.columnOffset + (part.x - source.x) * plane.horizontalScale,
+      destinationScale: scale.horizontal, destinationLength: target.width,
       isReversed: plan.orientation.reversesColumns, kernel: plan.kernel, enlargement: enlargement)
     var vertical = AxisGeometry(
-      sourceCount: window.rowCount, sourceScale: plane.verticalScale, sourceLength: plan.storedWindow.height,
-      sourceStart: window.rowOffset, destinationScale: scale.vertical, destinationLength: target.height,
+      sourceCount: window.rowCount, sourceScale: plane.verticalScale, sourceLength: part.height,
+      sourceStart: window.rowOffset + (part.y - source.y) * plane.verticalScale, destinationScale: scale.vertical,
+      destinationLength: target.height,
       isReversed: plan.orientation.reversesRows, kernel: plan.kernel, enlargement: enlargement)
     // For a result with full-resolution chroma, subsampled chroma is doubled as decoders do it: a sharper enlargement
     // scores lower in measurements. An image that is decoded at a reduced size has already lost more detail than that
