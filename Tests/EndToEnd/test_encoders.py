@@ -221,6 +221,20 @@ def test_a_jpeg_is_recompressed_and_can_be_reconstructed(client, name):
     assert not report.passthrough and len(pixels) > 2 * len(data)
 
 
+@built_in("jxl")
+def test_a_jpeg_is_recompressed_with_its_profile(client):
+    file, profile = io.BytesIO(), fixture_bytes("display-p3.icc")
+    Image.open(FIXTURES / "photo-420.jpg").save(file, "JPEG", quality="keep", icc_profile=profile)
+    configuration = client.message("ProcessingConfiguration")(
+        preferred_format="OUTPUT_FORMAT_JXL", jxl={"lossless": True}, color_space="COLOR_SPACE_KEEP")
+    request = client.message("ProcessImageRequest")(image=file.getvalue(), configuration=configuration)
+    responses = list(client.call("ProcessImage", "unary_stream")(request, timeout=60))
+    data = b"".join(part.chunk for part in responses)
+    is_jpeg, _, reconstructed, *_ = pillow_jxl.Decoder()(data)
+    assert is_jpeg and responses[-1].report.passthrough
+    assert b"Display P3" in Image.open(io.BytesIO(bytes(reconstructed))).info["icc_profile"].replace(b"\0", b"")
+
+
 WHOLE = {
     "color_space": "COLOR_SPACE_KEEP", "metadata": "METADATA_POLICY_SELECTED",
     **{f"keep_{part}": True for part in ("exif", "xmp", "iptc", "location", "serial_numbers")}}

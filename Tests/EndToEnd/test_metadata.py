@@ -139,6 +139,12 @@ def test_all_is_kept_without_what_is_private(client, tmp_path, container, output
     assert "ExifTool:Warning" not in found
 
 
+def test_the_format_of_the_original_is_not_that_of_the_result(client, tmp_path):
+    image = photographed("JPEG", tmp_path, "-XMP-dc:Format=image/jpeg")
+    found = tags(result(client, tmp_path, image, preferred_format=3, metadata=KEEP_ALL, max_width=50))
+    assert "XMP:Format" not in found and found["XMP:Title"] == "Old title"
+
+
 @pytest.mark.parametrize("output", OUTPUTS)
 def test_only_what_is_named_is_selected(client, tmp_path, output):
     image = photographed("JPEG", tmp_path)

@@ -527,7 +527,8 @@ static uint64_t transform_bytes(
   const ccodecs_jpeg_frame *f = &((const jpeg_rewriter *)base)->frame;
 #ifdef CCODECS_JXL
   if (options->jxl_effort > 0) {
-    return ccodecs_jxl_recompress_estimate(pixel_count(f), sample_count(f));
+    // The file that libjxl reads, and the result, contain the profile.
+    return ccodecs_jxl_recompress_estimate(pixel_count(f), sample_count(f)) + 5 * options->metadata.icc_count;
   }
 #endif
   return ccodecs_jpeg_transform_estimate(f, options);

@@ -84,7 +84,8 @@ struct XMPEditor {
     case .position: return !edit.keepsLocation
     case .dublinCore:
       let texts = edit.texts
-      return (local == "title" && texts.title != nil) || (local == "rights" && texts.copyright != nil)
+      return local == "format"  // of the file that the image came from
+        || (local == "title" && texts.title != nil) || (local == "rights" && texts.copyright != nil)
         || (local == "description" && texts.description != nil)
     case .other: return false
     }

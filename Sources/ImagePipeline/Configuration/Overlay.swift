@@ -111,10 +111,10 @@ extension Overlay: FieldRecord {
   ) { abs($0) <= Double(ProcessingConfiguration.maxBound) }
 
   /// Parses an overlay in command-line notation: `logo`, or `logo,scale=0.2,gravity=south-east,x=10,y=10`; a text as
-  /// `text=For sale,size=24,gravity=south`, in which a backslash precedes commas, and `\\n` is a new line.
+  /// `text=For sale,size=24,gravity=south`. A backslash precedes commas of names and texts, and `\\n` is a new line.
   package init(text: String, field: String) throws(FieldError) {
     let isText = text.unicodeScalars.starts(with: "text=".unicodeScalars)
-    var parts = isText ? Self.escapedParts(text) : text.parts(separator: ",")
+    var parts = Self.escapedParts(text)
     self.init(image: isText ? "" : parts.removeFirst())
     if !isText, image.isEmpty { throw Self.unreadable(text, field: field) }
     for part in parts {

@@ -54,8 +54,8 @@ extension Passthrough {
       self = Self.reconstruction(plan, configuration, survey)
       return
     }
-    if survey.canRecompress, plan.encoder.isLosslessJXL, plan.orientation == .up, plan.encoder.metadata.byteCount == 0,
-      configuration.maxBytes == nil
+    let isPure = plan.encoder.metadata.byteCount == plan.encoder.metadata.profile.count
+    if survey.canRecompress, plan.encoder.isLosslessJXL, plan.orientation == .up, isPure, configuration.maxBytes == nil
     {
       self = .recompressed
       return

@@ -1,6 +1,6 @@
-internal import ImagePipeline
+package import ImagePipeline
 internal import SwiftProtobuf
-internal import WorkerProtocol
+package import WorkerProtocol
 
 /// Reports as helpers send them and the cache keeps them: as they go over the wire, so that every field is written in one
 /// place.
@@ -29,7 +29,13 @@ extension ImageInfo {
 
   /// Returns `nil` if the bytes are no plausible properties of an image.
   init?(wireBytes: [UInt8]) {
-    guard let wire = try? Imageworker_V1_ImageInfo(serializedBytes: wireBytes), wire.isPlausible else { return nil }
+    guard let wire = try? Imageworker_V1_ImageInfo(serializedBytes: wireBytes) else { return nil }
+    self.init(plausible: wire)
+  }
+
+  /// Returns `nil` for properties that are not plausible.
+  package init?(plausible wire: Imageworker_V1_ImageInfo) {
+    guard wire.isPlausible else { return nil }
     self.init(wire)
   }
 }

@@ -126,6 +126,7 @@ extension ResultLine {
     hiddenRegions = report.hiddenRegions.isEmpty ? nil : report.hiddenRegions.compactMap { PixelRect($0) }
     faces = report.faces.isEmpty ? nil : report.faces.compactMap { PixelRect($0) }
     gainMapBytes = report.gainMapBytes == 0 ? nil : min(report.gainMapBytes, UInt64(result.data.count))
+    tensor = ImageInfo(plausible: report.output)?.tensor.map { TensorLine($0) }
     facts = report.hasFacts && report.facts.isPlausible ? FactsLine(ImageFacts(report.facts)) : nil
     peakMemoryBytes = report.peakMemoryBytes
     let times = result.stageTimes

@@ -42,6 +42,8 @@ struct Inspection: Sendable, Encodable {
     /// `srgb`, `display_p3`, `hdr` or `other`.
     var gamut: String
     var gainMap: GainMap?
+    /// The layout of a raw result.
+    var tensor: TensorLine?
 
     init(_ info: ImageInfo) {
       format = info.format
@@ -54,6 +56,7 @@ struct Inspection: Sendable, Encodable {
       playCount = info.playCount
       gamut = info.gamut
       gainMap = info.gainMap.map { GainMap($0) }
+      tensor = info.tensor.map { TensorLine($0) }
     }
 
     /// Adds a gain map, as stored.

@@ -61,6 +61,8 @@ struct ResultLine: Sendable, Encodable {
   var gainMapBytes: UInt64?
   /// The facts about the image, if they were requested.
   var facts: FactsLine?
+  /// The layout of a raw result.
+  var tensor: TensorLine?
   /// The messages of `warningDetails`.
   var warnings: [String]?
   var warningDetails: [ReportedWarning]?
@@ -75,7 +77,7 @@ struct ResultLine: Sendable, Encodable {
     case input, rendition, status, output, error, reason, inputFormat, format, inputWidth, inputHeight, inputBytes,
       readBytes
     case width, height, outputBytes, passthrough, peakMemoryBytes, timings, milliseconds, quality, similarity, warnings
-    case worker, attempts, warningDetails, crop, hiddenRegions, faces, gainMapBytes, facts
+    case worker, attempts, warningDetails, crop, hiddenRegions, faces, gainMapBytes, facts, tensor
   }
 
   /// The outcome of a result.
@@ -132,6 +134,7 @@ struct ResultLine: Sendable, Encodable {
     (inputWidth, inputHeight) = (report.input.size.width, report.input.size.height)
     (width, height) = (report.output.size.width, report.output.size.height)
     setBytes(of: image, read: report.inputByteCount, output: report.outputByteCount)
+    tensor = report.output.tensor.map { TensorLine($0) }
     passthrough = report.isPassedThrough
     peakMemoryBytes = report.peakMemoryByteCount
     timings = Self.milliseconds([
