@@ -13,7 +13,7 @@ import image_worker._tensors as tensors
 import numpy
 import pytest
 from fake import FakeWorker
-from image_worker import Client, InvalidRequestError, Result, TensorColumn
+from image_worker import Client, InvalidRequestError, Item, Result, TensorColumn
 from image_worker._generated import image_worker_pb2 as wire
 from image_worker._requests import configuration
 from image_worker._shared_memory import Segments
@@ -115,6 +115,15 @@ def test_a_preset_that_makes_tensors_is_not_overridden() -> None:
         assert sent == wire.TensorOptions(channels="TENSOR_CHANNELS_RGB")
         [_] = client.tensors([b"1"], width=4, height=2, preset="small", dtype="uint8")
         assert worker.requests[2].start.configuration.tensor.layout == wire.TENSOR_LAYOUT_CHW
+        fitted = wire.ProcessingConfiguration(max_width=4, max_height=2, allow_upscale=True, pad=True)
+        fitted.MergeFrom(raw)
+        worker.presets = [wire.Preset(name="model", configuration=fitted), wire.Preset(name="other")]
+        [_] = client.tensors([Item("own", b"1", preset="other"), b"2"], width=4, height=2, preset="model")
+        own, plain = (request.start for request in sorted(worker.requests[3:5], key=lambda request: request.start.image))
+        assert own.configuration.tensor == options and own.configuration.resize_mode == wire.RESIZE_MODE_FILL
+        assert not plain.HasField("configuration")  # which a worker refuses that takes presets alone
+        [_] = client.tensors([b"1"], width=4, height=2, preset="model", mode="stretch")
+        assert worker.requests[5].start.configuration.resize_mode == wire.RESIZE_MODE_STRETCH
         column = TensorColumn(worker.address, width=4, height=2, preset="model")
         assert column({"bytes": []})["tensor"].dtype == numpy.uint8
 

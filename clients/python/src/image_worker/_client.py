@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import math
+import time
 from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import aclosing
 from types import TracebackType
@@ -23,7 +24,7 @@ from ._results import Collector, Intake, Part, Result
 from ._shared_memory import Segments
 from ._sources import CHUNK_BYTES, WHOLE_BYTES, Reader, Source, SourceError, Upload
 from ._stall import StallTimer
-from ._tensors import SharedRows, Stack, TensorBatch, TensorOptions, TensorsOptions, array_of, form_of, preset_of_tensors, tensor_fields
+from ._tensors import SharedRows, Stack, TensorBatch, TensorOptions, TensorsOptions, array_of, form_of, preset_of_tensors, tensor_fields, tensor_fields_beside
 from ._workers import Worker, Workers, image_key
 
 if TYPE_CHECKING:
@@ -34,6 +35,8 @@ if TYPE_CHECKING:
 
 # Every worker refuses a message of this size, with its limit.
 _MESSAGE_BYTES = 1 << 30
+# For how long the presets of arrays of single images are known.
+_PRESET_SECONDS = 60.0
 
 Key = TypeVar("Key")
 Value = TypeVar("Value")
@@ -62,8 +65,8 @@ class AsyncClient:
         certificates = TLS() if tls is True else (tls or None)
         self._workers = Workers(listed, certificates, token, connections, retry, affinity, max_result_bytes)
         self._segments = Segments()
-        # Those of arrays of single images, which are asked for once.
-        self._presets: dict[str, wire.ProcessingConfiguration | None] = {}
+        # Those of arrays of single images, and until when they are known.
+        self._presets: dict[str, tuple[wire.ProcessingConfiguration | None, float]] = {}
 
     async def __aenter__(self) -> Self:
         return self
@@ -119,9 +122,10 @@ class AsyncClient:
         """Processes one image to an array for a model, as `Client.tensor` describes."""
         preset, timeout, is_shared = options.pop("preset", ""), options.pop("timeout", 60), options.pop("shared_memory", False)
         auxiliary_images = options.pop("auxiliary_images", {})
-        if preset not in self._presets:
-            self._presets[preset] = await self._preset(preset, timeout)
-        known = self._presets[preset]
+        known, expiry = self._presets.get(preset, (None, 0.0))
+        if time.monotonic() >= expiry:
+            known = await self._preset(preset, timeout)
+            self._presets[preset] = known, time.monotonic() + _PRESET_SECONDS
         fields = tensor_fields(known, **options)
         if not is_shared:
             return array_of(await self._result(image, preset, timeout, fields, auxiliary_images))
@@ -158,7 +162,8 @@ class AsyncClient:
         fields = tensor_fields(known, **options)
         ahead = max(1, window) * (streams or len(self._workers.all))
         segments = self._segments if is_shared else None
-        stack = Stack(size, ahead, *form_of(options, fields, known), errors, segments)
+        others = tensor_fields_beside(known, options) if known is not None else {}
+        stack = Stack(size, ahead, *form_of(options, fields, known), errors, segments, others)
         results = self.batch(
             stack.numbered(images), preset=preset, timeout=timeout, streams=streams, window=window,
             auxiliary_images=auxiliary_images, **fields)

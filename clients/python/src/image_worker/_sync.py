@@ -132,7 +132,7 @@ class Client:
         - `channels`: "rgb" (the default), "bgr" or "gray".
         - `shared_memory`: whether the worker writes the array into memory that it shares with this process, instead of sending
           it. Needs a worker of the same user on this host that runs with `--shared-memory`, and `width` and `height`.
-        - `preset`: what the options above leave unset, if the preset has a `tensor`; otherwise the options are as without it.
+        - `preset`: if it has a `tensor`, what the options above leave unset is as it says; otherwise they are as without it.
         - `timeout`, `auxiliary_images` and fields as for `process`. For models that were trained with images that
           Pillow resized: `exact_resize=True, resampling_kernel="bicubic"`.
         """

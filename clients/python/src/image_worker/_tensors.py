@@ -123,18 +123,22 @@ def preset_of_tensors(presets: Iterable[wire.Preset], name: str) -> wire.Process
 def tensor_fields(
     known: wire.ProcessingConfiguration | None = None, *, width: int | None = None, height: int | None = None,
     dtype: DTypeLike | None = None, layout: str | None = None, channels: str | None = None, normalize: str | None = None,
-    mode: str = "fill", **fields: object,
+    mode: str | None = None, **fields: object,
 ) -> dict[str, Any]:
     """Returns the fields of a configuration. Those of the caller that are set replace others; in `tensor`, one by one.
 
     Where `known`, the preset, makes tensors, what the caller does not set is up to it.
     """
-    if mode not in _MODES:
+    if mode is not None and mode not in _MODES:
         raise ValueError(f"mode is {mode!r}; it must be one of {', '.join(_MODES)}")
     _numpy()
     size: dict[str, object] = {}
     if width is not None and height is not None:
-        size = {"max_width": width, "max_height": height, "allow_upscale": True, **_MODES[mode]}
+        size = {"max_width": width, "max_height": height}
+        if known is None or not known.HasField("allow_upscale"):
+            size["allow_upscale"] = True
+        if known is None or mode is not None or not (known.HasField("resize_mode") or known.HasField("pad")):
+            size |= _MODES[mode or "fill"]
     elif width is not None or height is not None:
         raise ValueError("width and height must be set together; without both, the image keeps its size")
     own = fields.get("tensor") or {}
@@ -148,9 +152,36 @@ def tensor_fields(
     if known is None:
         tensor = {**tensor, **{name: tensor[name] or value for name, value in _DEFAULTS.items()}}
         return {"preferred_format": "raw", **size, **fields, "tensor": tensor}
-    raw = {} if known.preferred_format == wire.OUTPUT_FORMAT_RAW else {"preferred_format": "raw"}
     is_set = any(value is not None for value in tensor.values())
-    return {**raw, **size, **fields, "tensor": tensor if is_set else None}
+    others = {"preferred_format": "raw", **size}
+    # A worker may take presets alone, so that nothing is sent that the preset has.
+    return {**{name: value for name, value in others.items() if not _has(known, name, value)}, **fields,
+            "tensor": tensor if is_set else None}
+
+
+def _has(known: wire.ProcessingConfiguration, name: str, value: object) -> bool:
+    message = configuration({name: value})
+    return message is not None and known.HasField(name) and getattr(known, name) == getattr(message, name)
+
+
+def tensor_fields_beside(known: wire.ProcessingConfiguration, options: TensorsOptions) -> dict[str, Any]:
+    """Returns the fields of a configuration that make arrays as those of the preset `known` whatever an item's preset is."""
+    tensor = _merged(known, tensor_fields(known, **options))
+    names = {"layout": wire.TensorLayout, "channels": wire.TensorChannels}
+    chosen = {name: kind.Name(getattr(tensor, name)).rsplit("_", 1)[1].lower() for name, kind in names.items()
+              if tensor.HasField(name)}
+    others: dict[str, Any] = {"dtype": _TYPES.get(tensor.element_type, "uint8"), "layout": "hwc", **options, **chosen}
+    return tensor_fields(None, **others)
+
+
+def _merged(known: wire.ProcessingConfiguration | None, fields: Mapping[str, Any]) -> wire.TensorOptions:
+    tensor = wire.TensorOptions()
+    if known is not None:
+        tensor.CopyFrom(known.tensor)
+    # Names and numbers of enumerations are read as for a request.
+    if (own := configuration({"tensor": fields["tensor"]})) is not None:
+        tensor.MergeFrom(own.tensor)
+    return tensor
 
 
 def array_of(result: Result) -> NDArray[Any]:
@@ -256,7 +287,10 @@ def _numpy() -> Any:
 
 def _dtype(named: DTypeLike) -> Any:
     numpy = _numpy()
-    name = named if isinstance(named, str) else numpy.dtype(named).name
+    try:
+        name = named if isinstance(named, str) and named in _ELEMENTS else numpy.dtype(named).name
+    except TypeError:
+        name = str(named)
     if name not in _ELEMENTS:
         raise ValueError(f"dtype is {name!r}; it must be one of {', '.join(_ELEMENTS)}")
     if name != "bfloat16":
@@ -276,7 +310,7 @@ class Stack:
 
     def __init__(
         self, size: int, ahead: int, shape: tuple[int, ...], dtype: str, policy: Errors = "mask",
-        segments: Segments | None = None,
+        segments: Segments | None = None, others: Mapping[str, object] = {},
     ) -> None:
         if not isinstance(size, int) or size < 1:
             raise ValueError(f"batch_size is {size!r}; it must be an integer, at least 1")
@@ -285,6 +319,8 @@ class Stack:
         if segments is not None and policy == "skip":
             raise ValueError("shared_memory does not work with errors='skip', as the worker writes each image into its place")
         self._size, self._shape, self._dtype, self._policy, self._segments = size, shape, dtype, policy, segments
+        # The fields of items that have a preset of their own.
+        self._others = others
         self._room = asyncio.Semaphore(size + ahead)
         self._keys: dict[int, Any] = {}
         self._results: dict[int, BatchResult[int]] = {}
@@ -328,6 +364,8 @@ class Stack:
                 await self._room.acquire()
                 self._keys[number] = value.key if isinstance(value, Item) else number
                 memory = self._array(number // self._size).place(number % self._size) if self._segments else None
+                if isinstance(value, Item) and value.preset is not None:
+                    value = replace(value, fields={**self._others, **value.fields})
                 yield (
                     replace(value, key=number, memory=memory) if isinstance(value, Item) else Item(number, value, memory=memory))
 
@@ -390,12 +428,7 @@ def form_of(
     width, height = options.get("width"), options.get("height")
     if width is None or height is None:
         raise TypeError("tensors of one shape need width and height")
-    # Names and numbers of enumerations are read as for a request.
-    tensor = wire.TensorOptions()
-    if known is not None:
-        tensor.CopyFrom(known.tensor)
-    if (own := configuration({"tensor": fields["tensor"]})) is not None:
-        tensor.MergeFrom(own.tensor)
+    tensor = _merged(known, fields)
     elements, dtype = _TYPES.get(tensor.element_type, "uint8"), options.get("dtype")
     if dtype is not None and elements != (name := _dtype(dtype).name):
         raise ValueError(f"dtype is {name!r}, but tensor.element_type that of {elements!r}; set dtype alone")

@@ -274,7 +274,7 @@ class Region(TypedDict, total=False):
     area: Rect
     # What the region shows instead.
     effect: RegionEffect
-    # The color of FILL; gray images get its brightness, and CMYK images the closest color of their profile.
+    # The color of FILL; gray images get its brightness, and CMYK images the closest color of a profile that defines it.
     color: Color
 
 
