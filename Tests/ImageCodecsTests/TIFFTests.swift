@@ -19,6 +19,19 @@ struct TIFFTests {
     #expect(Self.refusal(bytes)?.code == .unsupported)
   }
 
+  @Test("has nothing of the memory in pixels that its compression leaves out")
+  func unwritten() throws {
+    // T.6 codes one bit of each pixel, whatever the number of its samples is.
+    let bytes = Container.tiff(
+      width: 512, height: 4, bitDepth: 1, photometric: 2, sampleCount: 3, compression: 4,
+      blocks: [[0xF0, 0x01, 0x00, 0x10]])
+    for level in [UInt8(0xFF), 0x0F] {
+      let used = (1...64).map { [UInt8](repeating: level, count: $0 * 16) }
+      #expect(used.count == 64)
+      #expect(try Pixels.decode(bytes).mean == [0, 0, 0])
+    }
+  }
+
   @Test("with 60,000 samples per pixel is refused, with nine it is accepted")
   func samples() throws {
     func file(_ count: Int) -> [UInt8] {

@@ -100,10 +100,10 @@ package enum Container {
       + colors + littleEndian(entries.count, byteCount: 2) + directory + [0, 0, 0, 0]
   }
 
-  /// Returns a TIFF with compressed strips of 8-bit samples; strips beyond `blocks` share the bytes of the last one.
+  /// Returns a TIFF with compressed strips; strips beyond `blocks` share the bytes of the last one.
   package static func tiff(
-    width: Int, height: Int, photometric: Int, sampleCount: Int = 1, rowsPerStrip: Int? = nil, compression: Int,
-    blocks: [[UInt8]], blockCount: Int? = nil
+    width: Int, height: Int, bitDepth: Int = 8, photometric: Int, sampleCount: Int = 1, rowsPerStrip: Int? = nil,
+    compression: Int, blocks: [[UInt8]], blockCount: Int? = nil
   ) -> [UInt8] {
     let count = blockCount ?? blocks.count
     var (starts, next) = ([Int](), 8)
@@ -115,7 +115,8 @@ package enum Container {
     let offsets = places.flatMap { littleEndian(starts[$0], byteCount: 4) }
     let counts = places.flatMap { littleEndian(blocks[$0].count, byteCount: 4) }
     let entries = [
-      (256, 4, 1, width), (257, 4, 1, height), (258, 3, 1, 8), (259, 3, 1, compression), (262, 3, 1, photometric),
+      (256, 4, 1, width), (257, 4, 1, height), (258, 3, 1, bitDepth), (259, 3, 1, compression),
+      (262, 3, 1, photometric),
       (273, 4, count, count == 1 ? starts[0] : next), (277, 3, 1, sampleCount), (278, 4, 1, rowsPerStrip ?? height),
       (279, 4, count, count == 1 ? blocks[0].count : next + offsets.count),
     ]
