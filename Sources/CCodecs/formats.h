@@ -29,10 +29,10 @@ extern const ccodecs_decoder_methods ccodecs_jxl_decoder;
 extern const ccodecs_encoder_methods ccodecs_jxl_encoder;
 extern const ccodecs_rewriter_methods ccodecs_jxl_rewriter;
 /// Creates the transform of a JPEG to a JPEG XL from which the JPEG can be reconstructed. `sample_count` is that of all
-/// components, `effort` is 1 to 9; `interrupt` is borrowed. Returns CCODECS_OK or CCODECS_NO_MEMORY.
+/// components; `interrupt` is borrowed. Returns CCODECS_OK or CCODECS_NO_MEMORY.
 ccodecs_status ccodecs_jxl_recompress_create(
-    uint64_t pixel_count, uint64_t sample_count, uint8_t effort, ccodecs_interrupt *interrupt, ccodecs_budget *budget,
-    ccodecs_transform **transform);
+    uint64_t pixel_count, uint64_t sample_count, const ccodecs_rewrite_options *options, ccodecs_interrupt *interrupt,
+    ccodecs_budget *budget, ccodecs_transform **transform);
 /// Returns an upper bound of the bytes that the transform charges.
 uint64_t ccodecs_jxl_recompress_estimate(uint64_t pixel_count, uint64_t sample_count);
 /// Returns whether a JPEG XL whose header `decoder` has read consists of the coefficients of one usual JPEG, and their

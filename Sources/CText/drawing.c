@@ -10,9 +10,6 @@
 /// which have 32 bits, do not grow with the text's size, and lines break at the same places.
 static const double LAYOUT_SIZE = 64;
 
-/// The number of segments of an outline that are stroked at once, which bounds Cairo's memory.
-enum { STROKED_SEGMENTS = 16 };
-
 /// A text that is laid out, with coordinates in pixels of what is drawn before it is rotated.
 typedef struct text_layout {
   PangoLayout *layout;
@@ -188,31 +185,13 @@ static void add_glyph(cairo_t *cairo, PangoFont *font, PangoGlyph glyph, hb_draw
 #endif
 }
 
-/// Strokes the path of a glyph. Each of its segments is a line of its own with round ends: Cairo leaves holes in the
-/// stroke of a contour that is tighter than its pen.
+/// Strokes the path of a glyph as lines: Cairo leaves holes in the stroke of a curve that is tighter than its pen.
 static void stroke(cairo_t *cairo) {
-  cairo_path_t *path = cairo_copy_path_flat(cairo);
+  cairo_path_t *lines = cairo_copy_path_flat(cairo);
   cairo_new_path(cairo);
-  const cairo_path_data_t *first = NULL, *last = NULL;
-  int count = 0;
-  for (int i = 0; i < path->num_data; i += path->data[i].header.length) {
-    const cairo_path_data_type_t type = path->data[i].header.type;
-    const cairo_path_data_t *next = type == CAIRO_PATH_CLOSE_PATH ? first : &path->data[i + 1];
-    if (type == CAIRO_PATH_MOVE_TO) {
-      first = next;
-    } else if (last != NULL && next != NULL) {
-      cairo_move_to(cairo, last->point.x, last->point.y);
-      cairo_line_to(cairo, next->point.x, next->point.y);
-      count++;
-    }
-    if (count == STROKED_SEGMENTS) {
-      cairo_stroke(cairo);
-      count = 0;
-    }
-    last = next;
-  }
+  cairo_append_path(cairo, lines); // which records in `cairo` that there was no memory for the lines
+  cairo_path_destroy(lines);
   cairo_stroke(cairo);
-  cairo_path_destroy(path);
 }
 
 static void set_color(cairo_t *cairo, ctext_color color) {
@@ -287,7 +266,7 @@ static bool draw(
   if (style->outline_width > 0) {
     set_color(cairo, style->outline_color);
     cairo_set_line_width(cairo, 2 * style->outline_width); // of which the letters cover the inner half
-    cairo_set_line_cap(cairo, CAIRO_LINE_CAP_ROUND);
+    cairo_set_line_join(cairo, CAIRO_LINE_JOIN_ROUND);
     is_complete = draw_runs(&pass);
   }
   pass.fills = true;

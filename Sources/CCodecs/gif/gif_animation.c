@@ -178,8 +178,8 @@ ccodecs_status ccodecs_gif_end_animation(gif_decoder *d) {
 }
 
 ccodecs_status ccodecs_gif_interrupt_animation(gif_decoder *d) {
-  const bool is_between_blocks = d->state == STATE_BLOCK || d->state == STATE_SKIP || d->state == STATE_SKIP_SIZE;
-  if (d->is_after || (is_between_blocks && !d->has_control)) {
+  const bool is_in_frame = d->has_control || (d->state >= STATE_DESCRIPTOR && d->state <= STATE_CODE_SIZE);
+  if (d->is_after || !is_in_frame) {
     return ccodecs_gif_end_animation(d);
   }
   return ccodecs_decoder_fail(&d->base, CCODECS_TRUNCATED, "the GIF data ends before the data of its last frame");

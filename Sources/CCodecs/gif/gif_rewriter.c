@@ -195,10 +195,11 @@ static ccodecs_status step(ccodecs_rewriter *base, ccodecs_input *input, ccodecs
                                                                             : CCODECS_NEEDS_INPUT;
 }
 
-/// Ends a file that ends behind the data of a frame or inside them. Whether a row is missing is checked by the caller.
+/// Ends a file that ends behind the data of a frame or inside them, but not before them. Whether a row is missing is
+/// checked by the caller.
 static bool end(ccodecs_rewriter *base, ccodecs_piece *piece) {
   gif_rewriter *g = (gif_rewriter *)base;
-  if (!g->has_frame || g->step == STEP_DONE) {
+  if (!g->has_frame || g->step == STEP_DONE || g->step == STEP_DESCRIPTOR || g->step == STEP_FRAME) {
     return false;
   }
   const bool is_open = (g->step == STEP_SIZE || g->step == STEP_BODY) && g->is_kept;

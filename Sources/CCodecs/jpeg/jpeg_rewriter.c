@@ -542,7 +542,7 @@ static ccodecs_status create_transform(
   if (options->jxl_effort > 0) {
     const ccodecs_jpeg_frame *f = &((const jpeg_rewriter *)base)->frame;
     return ccodecs_jxl_recompress_create(
-        pixel_count(f), sample_count(f), options->jxl_effort, &base->interrupt, base->budget, transform);
+        pixel_count(f), sample_count(f), options, &base->interrupt, base->budget, transform);
   }
 #endif
   return ccodecs_jpeg_transform_create(&((const jpeg_rewriter *)base)->frame, options, base->budget, transform);

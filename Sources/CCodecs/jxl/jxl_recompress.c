@@ -27,6 +27,7 @@ typedef struct jxl_recompressor {
   ccodecs_interrupt *interrupt;
   uint64_t charge;
   uint8_t effort;
+  bool has_profile;
   size_t given; ///< Bytes of the output that were returned.
   ccodecs_bytes file;
   ccodecs_bytes output;
@@ -51,7 +52,7 @@ static ccodecs_status compress(jxl_recompressor *r) {
       JxlEncoderAddJPEGFrame(frame, ccodecs_bytes_start(&r->file), r->file.count) == JXL_ENC_SUCCESS;
   if (!is_added) {
     const ccodecs_status status = ccodecs_jxl_library_failure(&r->library);
-    return status == CCODECS_UNSUPPORTED ? CCODECS_CORRUPT : status;
+    return status == CCODECS_UNSUPPORTED && !r->has_profile ? CCODECS_CORRUPT : status;
   }
   ccodecs_bytes_free(&r->file, r->budget); // libjxl has read it
   return ccodecs_jxl_library_finish(&r->library, &r->output, r->budget);
@@ -67,6 +68,7 @@ static ccodecs_status finish(ccodecs_transform *transform) {
       r->base.message, sizeof r->base.message,
       status == CCODECS_INTERRUPTED ? "recompression was interrupted"
       : status == CCODECS_NO_MEMORY ? "no room for the coefficients of the JPEG"
+      : r->has_profile              ? "libjxl cannot recompress the JPEG or accept its profile (error %d)"
                                     : "libjxl cannot recompress the JPEG (error %d); always_encode encodes its pixels",
       error);
   ccodecs_jxl_library_destroy(&r->library, r->budget);
@@ -102,8 +104,8 @@ uint64_t ccodecs_jxl_recompress_estimate(uint64_t pixel_count, uint64_t sample_c
 }
 
 ccodecs_status ccodecs_jxl_recompress_create(
-    uint64_t pixel_count, uint64_t sample_count, uint8_t effort, ccodecs_interrupt *interrupt, ccodecs_budget *budget,
-    ccodecs_transform **transform) {
+    uint64_t pixel_count, uint64_t sample_count, const ccodecs_rewrite_options *options, ccodecs_interrupt *interrupt,
+    ccodecs_budget *budget, ccodecs_transform **transform) {
   static const ccodecs_transform_methods methods = {.push = push, .finish = finish, .read = read, .destroy = destroy};
   jxl_recompressor *r = ccodecs_allocate(budget, sizeof *r);
   if (r == NULL) {
@@ -114,7 +116,8 @@ ccodecs_status ccodecs_jxl_recompress_create(
   r->budget = budget;
   r->interrupt = interrupt;
   r->charge = library_charge(pixel_count, sample_count);
-  r->effort = effort < max_effort ? effort : max_effort;
+  r->effort = options->jxl_effort < max_effort ? options->jxl_effort : max_effort;
+  r->has_profile = options->metadata.icc_count > 0;
   *transform = &r->base;
   return CCODECS_OK;
 }
