@@ -1,6 +1,9 @@
 /// A kernel for reducing and enlarging: see `cpixels_kernel` in `cpixels.h`.
 package enum ResamplingKernel: String, Sendable, Hashable, CaseIterable {
   case lanczos3, lanczos2, mitchell, bicubic, bilinear, box, nearest
+
+  /// The largest radius of a kernel, that of `lanczos3`, in pixels of a reduced image or of one to enlarge.
+  package static let maxRadius = 3.0
 }
 
 /// The resampling geometry of one axis of a plane: see "Geometry" in `cpixels.h`.

@@ -166,6 +166,7 @@ final class Branch {
     var (input, output) = (plan.input, ImageInfo(plan))
     decode.describeFrames(of: &input)
     output.noteFormat(options.format)
+    output.hasAlpha = options.pixelFormat.hasAlpha
     output.frameCount = encode.frameCount
     if frameCount > 1 {
       (output.duration, output.playCount) = (.nanoseconds(Int64(clamping: nanoseconds)), playCount)

@@ -174,7 +174,7 @@ extension Warning {
       ReportedWarning(
         .facesNotFound,
         field == "gravity"
-          ? "no face is in what crop and trim leave; gravity FACES keeps what attracts attention, as SMART does"
+          ? "no face is in the part to choose from; gravity FACES keeps what attracts attention, as SMART does"
           : "no face was found; regions of FACES hide nothing", ["field": field])
     case .cutFaces(let count, let kept):
       ReportedWarning(

@@ -56,6 +56,17 @@ def test_the_result_is_the_smallest_of_all_formats_at_the_same_score(client):
     assert report.output_bytes <= min(jpeg.output_bytes, webp.output_bytes) * 1.05
 
 
+@pytest.mark.parametrize("accept", ["jpeg,webp,png", "jpeg,png"])
+def test_alpha_that_is_opaque_does_not_matter(client, accept):
+    photograph = np.asarray(Image.open(io.BytesIO(fixture_bytes("photo-420.jpg"))).convert("RGB"))
+    opaque = np.dstack([photograph, np.full(photograph.shape[:2], 255, np.uint8)])
+    plain, same = (parts(client, png(pixels), accept=accept, compression_quality=0.5) for pixels in (photograph, opaque))
+    assert [part.chunk for part in same] == [part.chunk for part in plain] and same[0].header.format == "jpeg"
+    assert not same[0].header.has_alpha and not same[-1].report.output.has_alpha
+    opaque[5, 5, 3] = 254
+    assert parts(client, png(opaque), accept=accept, compression_quality=0.5)[0].header.format != "jpeg"
+
+
 def test_a_drawing_is_lossless(client):
     pixels = np.full((300, 400, 3), 255, np.uint8)
     pixels[40:90, 30:300] = (200, 30, 30)

@@ -77,6 +77,13 @@ def test_what_is_searched_in_an_image_is_not_beneath_a_region(client, fields):
             found.append((crop.x, crop.y, crop.width, crop.height, chunks(responses)))
         assert found[0] == found[1]
     if "trim" in fields:
+        # A region of the border's color is border.
+        region = {"area": {"x": 210, "y": 10, "width": 40, "height": 40}, "color": {"red": 200, "green": 200, "blue": 200}}
+        file = io.BytesIO()
+        Image.fromarray(secret).save(file, "PNG")
+        responses = parts(client, file.getvalue(), regions=[region], **fields)
+        crop = next(part.report.crop for part in responses if part.HasField("report"))
+        assert (crop.x, crop.y, crop.x + crop.width, crop.y + crop.height) == (40, 40, 60, 60)
         region = {"area": {"x": 240, "y": 60, "width": 40, "height": 35}, "color": {"red": 9}}
         file = io.BytesIO()
         Image.fromarray(plain).save(file, "PNG")
@@ -114,6 +121,11 @@ def test_a_region_of_a_gray_image_has_its_color_whatever_the_profile(client, spa
     gray = {"area": AREA | {"x": 10, "y": 10, "width": 20}, "color": {"red": 128, "green": 128, "blue": 128}}
     result = chunks(parts(client, file.getvalue(), color_space=space, regions=[gray]))
     assert Image.open(io.BytesIO(result)).getpixel((20, 20)) == level
+    file = io.BytesIO()
+    Image.new("LA", (60, 40), (200, 90)).save(file, "PNG", icc_profile=fixture_bytes("gray-gamma-1.8.icc"))
+    color = gray | {"color": {"red": 255, "green": 128, "blue": 0}}
+    result = chunks(parts(client, file.getvalue(), color_space=space, regions=[color]))
+    assert Image.open(io.BytesIO(result)).getpixel((20, 20)) == (255, 128, 0, 255)
 
 
 def test_commands_print_what_is_hidden(tmp_path, client, worker):

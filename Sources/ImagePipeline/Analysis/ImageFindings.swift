@@ -79,8 +79,11 @@ extension ProcessingConfiguration {
     let orientation = PlanDraft.orientation(self, of: header)
     // An error of a region is found again when the result is planned.
     return (regions ?? []).enumerated().compactMap { index, region in
-      region.shape == .faces
-        ? nil : try? region.hiddenArea(index: index, of: header, orientation, fill: [0, 0, 0, 255])
+      let color = region.color
+      return region.shape == .faces
+        ? nil
+        : try? region.hiddenArea(
+          index: index, of: header, orientation, fill: [color.red, color.green, color.blue, 255])
     }
   }
 

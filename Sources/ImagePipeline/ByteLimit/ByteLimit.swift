@@ -14,7 +14,7 @@ struct ByteLimit: Sendable, Hashable {
   /// The similarity that the result must reach at the lowest possible quality, if there is a target.
   private(set) var similarity: SimilarityTarget?
   /// The formats of which the result has the one that makes it the smallest, if there is a choice.
-  let choice: FormatChoice?
+  private(set) var choice: FormatChoice?
   /// The rule that lowers the quality of a result that is larger than its image, if there is one.
   private(set) var neverLarger: NeverLarger?
   /// Whether the dimensions may be reduced.
@@ -62,6 +62,9 @@ struct ByteLimit: Sendable, Hashable {
       || similarity != nil && ImageSample.isSmaller(PixelSize(width: encoder.width, height: encoder.height))
   }
 
+  /// Makes the choice that of opaque rows, if they have alpha.
+  mutating func noteOpaqueRows() { choice = choice?.opaque ?? choice }
+
   /// Returns the limit of a result that an encoder of the choice writes.
   /// - `maxScore`: The maximum similarity to reach, which `compression_quality` sets: it is the quality of a JPEG.
   func applied(to encoder: EncoderOptions, maxScore: Double = 100) -> ByteLimit {
@@ -105,6 +108,14 @@ struct ByteLimit: Sendable, Hashable {
   func estimatedByteCount(encoder: EncoderOptions) throws(CodecError) -> UInt64 {
     if encoder.hasFrames { return try FrameSearch.estimatedByteCount(encoder, limit: self) }
     guard let choice else { return try trialsByteCount(encoder: encoder) }
+    // The rows keep the room of their alpha.
+    let alphaByteCount = UInt64(encoder.width) * UInt64(encoder.height)
+    let opaque = try choice.opaque.map { (choice) throws(CodecError) in try trialsByteCount(of: choice) + alphaByteCount
+    }
+    return max(try trialsByteCount(of: choice), opaque ?? 0)
+  }
+
+  private func trialsByteCount(of choice: FormatChoice) throws(CodecError) -> UInt64 {
     var byteCount: UInt64 = 0
     for encoder in choice.candidates + (choice.reference.map { [$0] } ?? []) {
       let converting =

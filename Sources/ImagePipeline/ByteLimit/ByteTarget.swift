@@ -85,6 +85,7 @@ struct ByteTarget {
     _ buffer: PixelBuffer, _ allowance: WorkAllowance
   ) throws(PipelineError) -> CompressedBytes? {
     guard let image else { return nil }
+    if limit.choice?.opaque != nil, image.dropAlpha() { limit.noteOpaqueRows() }
     let ratio = limit.choice == nil ? ImageSample.ratios.score : ImageSample.ratios.formats
     let search = try SampleSearch(image, ratio: ratio, buffer, allowance)
     if let choice = limit.choice {

@@ -5,12 +5,23 @@ internal import ImageCodecs
 struct FormatChoice: Sendable, Hashable {
   /// The pixel format of the rows: gray ones are converted for formats that store gray as color.
   let rows: PixelFormat
-  /// The options of each format's encoder at the requested quality; at least two.
+  /// The options of each format's encoder at the requested quality; at least one.
   let candidates: [EncoderOptions]
   /// The options of the JPEG whose similarity a result must reach; `nil` if the rows have alpha, or no JPEG their size.
   let reference: EncoderOptions?
   /// The similarity that suffices although the reference has a higher one; `nil` if none was requested.
   let targetScore: Double?
+  // At most one; an array, as a structure cannot contain itself.
+  private var opaqueChoices: [FormatChoice] = []
+
+  /// The choice for rows with alpha that turn out to be opaque: that of rows without it; `nil` for other rows.
+  var opaque: FormatChoice? { opaqueChoices.first }
+
+  /// The formats that the result can have.
+  var formats: [ImageFormat] {
+    let listed = candidates.map(\.format)
+    return listed + (opaque?.formats ?? []).filter { !listed.contains($0) }
+  }
 
   /// The options by which the result is planned: those of a candidate, for the rows, whose quality can be lowered if there
   /// is one.
@@ -30,8 +41,9 @@ struct FormatChoice: Sendable, Hashable {
   /// Returns the formats that a result can have, in the order of preference; one unless `auto` is requested.
   /// - `size`: The size of the result; `nil` before it is known. Formats that cannot have it are left out, unless all would be.
   /// - `isAnimation`: Whether the result may have several frames.
+  /// - `hasAlpha`: Whether pixels may be transparent.
   static func formats(
-    header: ImageHeader, configuration: ProcessingConfiguration, size: PixelSize?, isAnimation: Bool
+    header: ImageHeader, configuration: ProcessingConfiguration, size: PixelSize?, isAnimation: Bool, hasAlpha: Bool
   ) -> [ImageFormat] {
     let accepted = (configuration.accept ?? .standard).formats.filter(\.isEncodable)
     func stores(_ format: ImageFormat) -> Bool {
@@ -41,11 +53,11 @@ struct FormatChoice: Sendable, Hashable {
     if isAnimation, let format = animated.first(where: stores) ?? animated.first { return [format] }
     // Formats with alpha serve all images; a GIF is never the smallest good one.
     let formats = AcceptedFormats.all.filter { accepted.contains($0) && $0 != .gif }
-    let usable = header.hasAlpha ? formats.filter { $0.takes(.rgba8) } : formats
+    let usable = hasAlpha ? formats.filter { $0.takes(.rgba8) } : formats
     let served = usable.isEmpty ? formats : usable
     let stored = served.filter(stores)
     let listed = stored.isEmpty ? served : stored
-    return listed.isEmpty ? [accepted.contains(.gif) ? .gif : header.hasAlpha ? .png : .jpeg] : listed
+    return listed.isEmpty ? [accepted.contains(.gif) ? .gif : hasAlpha ? .png : .jpeg] : listed
   }
 
   /// Creates the choice that a configuration requests; returns `nil` if there is nothing to choose.
@@ -58,9 +70,26 @@ struct FormatChoice: Sendable, Hashable {
   init?(
     _ draft: PlanDraft, of header: ImageHeader, formats: [ImageFormat], passesRows: Bool
   ) throws(PipelineError) {
-    guard formats.count > 1 else { return nil }
-    let configuration = draft.configuration
+    guard draft.configuration.preferredFormat == .auto else { return nil }
+    let opaqueFormats =
+      header.hasAlpha
+      ? Self.formats(
+        header: header, configuration: draft.configuration, size: draft.framing.canvasSize, isAnimation: false,
+        hasAlpha: false) : []
+    guard max(formats.count, opaqueFormats.count) > 1 else { return nil }
     let (isGray, colorFormat) = (passesRows && header.isGray, header.colorFormat(isDeep: false))
+    try self.init(draft, header, formats, colorFormat, isGray: isGray)
+    if header.hasAlpha {
+      opaqueChoices = [try FormatChoice(draft, header, opaqueFormats, .rgb8, isGray: false)]
+    }
+  }
+
+  /// - `colorFormat`: The pixel format of rows in color.
+  /// - `isGray`: Whether the rows are gray.
+  private init(
+    _ draft: PlanDraft, _ header: ImageHeader, _ formats: [ImageFormat], _ colorFormat: PixelFormat, isGray: Bool
+  ) throws(PipelineError) {
+    let configuration = draft.configuration
     var plain = configuration
     plain.targetSimilarity = nil
     func options(_ format: ImageFormat) throws(PipelineError) -> EncoderOptions {

@@ -90,6 +90,7 @@ struct SampleSearch {
   func choose(
     _ choice: FormatChoice, _ limit: ByteLimit, roomByteCount: UInt64
   ) throws(PipelineError) -> Chosen {
+    if choice.candidates.count == 1 { return try chooseOnly(choice.candidates[0], limit) }
     var (trials, maxScore) = try lossyTrials(choice, limit)
     let score = trials.first?.score ?? 100
     let mayBeLossless = try choice.candidates.contains(where: \.isLossy) ? isPredictable : true
@@ -120,6 +121,16 @@ struct SampleSearch {
     return Chosen(
       options: compared[0].trial.options, bytes: compared[0].trial.bytes, maxScore: maxScore,
       compared: compared.map { FormatTrial($0.trial.options, size: $0.size) })
+  }
+
+  /// Chooses the only format of a choice whose rows turned out not to be those of others.
+  private func chooseOnly(_ encoder: EncoderOptions, _ limit: ByteLimit) throws(PipelineError) -> Chosen {
+    let limit = limit.applied(to: encoder)
+    guard let target = limit.similarity else {
+      return Chosen(options: encoder, bytes: nil, maxScore: 100, compared: [])
+    }
+    let options = try options(encoder, target: target, limit)
+    return Chosen(options: options, bytes: nil, maxScore: 100, compared: [])
   }
 
   /// Whether a lossless result may be the smallest.

@@ -7,7 +7,7 @@ final class BufferedImage {
   private static let writtenRowCount = 16
 
   /// The encoder options that the buffered planes match.
-  let options: EncoderOptions
+  private(set) var options: EncoderOptions
   private let planes: [RowBuffer]
   private var bufferedRowCounts: [Int]
   /// Chroma planes of half the size, created when a trial first needs them.
@@ -57,6 +57,15 @@ final class BufferedImage {
     planes[0].write(rows, at: row, byteOffset: byteOffset)
   }
 
+  /// Removes alpha from an image of RGBA in which no pixel is transparent.
+  /// - Returns: Whether there was such alpha.
+  func dropAlpha() -> Bool {
+    guard options.pixelFormat == .rgba8, planes[0].isOpaque else { return false }
+    planes[0].dropAlpha()
+    options.pixelFormat = .rgb8
+    return true
+  }
+
   /// Encodes the image; the memory of its encoder is free afterwards.
   /// - Parameters:
   ///   - options: The options of the encoder; they may differ from those of this image in format, quality and chroma, and may
@@ -99,7 +108,13 @@ final class BufferedImage {
   /// Returns the planes, with chroma at the subsampling of `options`.
   func rows(_ options: EncoderOptions) throws(CodecError) -> [Strip.Rows] {
     guard planes.count == 3, options.subsampling != self.options.subsampling else {
-      return planes.map { $0.rows(count: $0.rowCount) }
+      // Rows without their alpha are shorter than their room.
+      let byteCount = self.options.planeSize(0).width * self.options.pixelFormat.pixelByteCount
+      return planes.map { plane in
+        let rows = plane.rows(count: plane.rowCount)
+        return planes.count == 1
+          ? rows.part(first: 0, count: plane.rowCount, byteOffset: 0, byteCount: byteCount) : rows
+      }
     }
     if halved == nil {
       var smaller: [RowBuffer] = []

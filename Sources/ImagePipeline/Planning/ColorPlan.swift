@@ -1,5 +1,4 @@
 internal import ImageCodecs
-internal import ImageKernels
 
 /// A property that keeps the colors of a result from the requested space.
 package enum ColorObstacle: String, Sendable, Hashable {
@@ -72,7 +71,7 @@ struct ColorPlan: Sendable, Hashable {
   ) -> Bool {
     switch header.gamut {
     case .srgb, .taggedSRGB, .displayP3: true
-    // 8 bits are too few for these curves, and their profile for gray cannot convert the colors of pads and regions.
+    // 8 bits are too few for these curves, and their profile for gray cannot convert the colors of pads.
     case .hdr:
       isDeep && header.colorCodes?.isCommon ?? false && !(header.colorSpace == .gray && changesPixels)
     // A profile is for gray, RGB or CMYK, and results are not CMYK.
@@ -128,20 +127,18 @@ struct ImageAttachments {
   /// Returns an sRGB color as the samples of a result.
   func samples(of color: Color, _ gamut: ImageHeader.Gamut, _ profile: [UInt8]) -> Color {
     let profile = gamut == .hdr ? self.profile : profile
-    let pixel = pixel(of: color, profile, isGray: false, isHDR: gamut == .hdr)
+    let pixel = pixel(of: color, profile, isHDR: gamut == .hdr)
     return Color(red: pixel[0], green: pixel[1], blue: pixel[2])
   }
 
   /// Returns an sRGB color as an opaque pixel of rows with `profile`: red, green, blue and alpha, or CMYK.
-  /// - `isGray`: whether the rows are gray, which has the luma of the color.
+  /// - `isForGray`: whether the profile is for gray, and stands for each of the samples.
   /// - `isHDR`: whether the rows are PQ or HLG, in which white is the reference white of 203 cd/m².
-  func pixel(of color: Color, _ profile: [UInt8], isGray: Bool, isHDR: Bool) -> [UInt8] {
-    var channels = [color.red, color.green, color.blue]
-    if isGray { channels = Array(repeating: PixelConverter.luma(channels), count: 3) }
-    if isHDR { channels = channels.map(ColorProfile.hdrLevel) }
-    var pixel = channels + [255]
-    if isHDR || color != .white { ColorProfile.convert(&pixel, to: profile, budget: budget) }
-    return pixel
+  func pixel(of color: Color, _ profile: [UInt8], isForGray: Bool = false, isHDR: Bool) -> [UInt8] {
+    let samples = [color.red, color.green, color.blue].map(isHDR ? ColorProfile.hdrLevel : { $0 })
+    var pixels = isForGray ? samples.flatMap { [$0, $0, $0, 255] } : samples + [255]
+    if isHDR || color != .white { ColorProfile.convert(&pixels, to: profile, budget: budget) }
+    return isForGray ? [pixels[0], pixels[4], pixels[8], 255] : pixels
   }
 }
 

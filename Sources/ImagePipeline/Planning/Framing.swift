@@ -1,4 +1,5 @@
 internal import ImageCodecs
+internal import ImageKernels
 
 /// A rectangle in pixel coordinates; its edges may lie between pixel boundaries.
 package struct Window: Sendable, Hashable {
@@ -28,17 +29,17 @@ package struct Window: Sendable, Hashable {
     PixelSize(width: max(1, Int(width.rounded())), height: max(1, Int(height.rounded())))
   }
 
-  /// Returns this window with the pixels of `part` around it that the kernels of a resize to `size` reach.
-  fileprivate func surrounded(within part: Window, scaledTo size: PixelSize) -> Window {
+  /// Returns this window with the pixels of `crop` around it that the kernels of a resize to `size` reach.
+  fileprivate func surrounded(within crop: Window, scaledTo size: PixelSize) -> Window {
     func span(_ start: Double, _ length: Double, _ count: Int, _ first: Double, _ whole: Double) -> (Double, Double) {
       if length == Double(count), start == start.rounded() { return (start, length) }
-      // The radius of LANCZOS3, and a pixel for rounding.
-      let reach = 3 * max(1, length / Double(count)) + 1
+      // And a pixel for rounding.
+      let reach = ResamplingKernel.maxRadius * max(1, length / Double(count)) + 1
       let lower = max(first, start - reach)
       return (lower, min(first + whole, start + length + reach) - lower)
     }
-    let columns = span(x, width, size.width, part.x, part.width)
-    let rows = span(y, height, size.height, part.y, part.height)
+    let columns = span(x, width, size.width, crop.x, crop.width)
+    let rows = span(y, height, size.height, crop.y, crop.height)
     return Window(x: columns.0, y: rows.0, width: columns.1, height: rows.1)
   }
 
@@ -115,10 +116,10 @@ package struct Framing: Sendable, Hashable {
   /// The crop is applied first. Then `fit` scales both sides by one factor so that neither exceeds its bound; `fill`
   /// scales both sides by one factor so that both bounds are reached, and crops the excess according to the gravity or
   /// the focus point, to whole pixels of the result if it is resized exactly; `stretch` scales each side to its bound.
-  /// Without `allowUpscale` nothing is enlarged: `fill` and
-  /// `stretch` then use the smaller of bound and side. Each side is rounded to the nearest pixel and is at least 1.
-  /// Bounds are multiplied by `zoom`, divided by `scaleFactor` and rounded down. An image that `fit` makes smaller than
-  /// a minimum is scaled to it, and what then exceeds a bound is cropped as `fill` does.
+  /// Without `allowUpscale` nothing is enlarged: `fill` and `stretch` then use the smaller of bound and side. Each side
+  /// is rounded to the nearest pixel and is at least 1. Bounds are multiplied by `zoom`, divided by `scaleFactor` and
+  /// rounded down. An image that `fit` makes smaller than a minimum is scaled to it, and what then exceeds a bound is
+  /// cropped as `fill` does.
   /// - Throws: `invalidField` for a crop that extends beyond the image, and for a result with too large a side.
   package init(shown size: PixelSize, configuration: ProcessingConfiguration) throws(PipelineError) {
     let bounds = configuration.bounds

@@ -91,6 +91,7 @@ package struct ImageInfo: Sendable, Hashable {
   /// Sets the format of an encoded result, and the color space in which it stores colors.
   mutating func noteFormat(_ format: ImageFormat) {
     self.format = format.rawValue
+    hasAlpha = hasAlpha && format.takes(.rgba8)
     if colorSpace != ImageHeader.ColorSpace.gray.rawValue {
       colorSpace = (format.takes(.ycc8) ? ImageHeader.ColorSpace.ycbcr : .rgb).rawValue
     }

@@ -60,7 +60,7 @@ package struct ImagePlan: Sendable {
       let imagePixelCount = UInt64(plan.framing.imageSize.pixelCount)
       let outputPixelCount = UInt64(plan.outputSize.pixelCount)
       let measured = plan.byteLimit?.similarity == nil ? 1 : 2 * UInt64(SimilaritySearch.maxTrials)
-      let encodings = measured + 2 * UInt64(plan.byteLimit?.choice?.candidates.count ?? 0)
+      let encodings = measured + 2 * UInt64(plan.byteLimit?.choice?.formats.count ?? 0)
       let overlayPixelCount = plan.overlays.reduce(0) { $0 + $1.workPixelCount }
       return sum + outputPixelCount * encodings + imagePixelCount * UInt64(1 + plan.filters.passes.count)
         + overlayPixelCount

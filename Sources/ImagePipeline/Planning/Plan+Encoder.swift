@@ -30,7 +30,9 @@ extension Plan {
     of header: ImageHeader, _ configuration: ProcessingConfiguration, size: PixelSize?, isAnimation: Bool = false
   ) -> [ImageFormat] {
     if configuration.preferredFormat == .auto {
-      return FormatChoice.formats(header: header, configuration: configuration, size: size, isAnimation: isAnimation)
+      return FormatChoice.formats(
+        header: header, configuration: configuration, size: size, isAnimation: isAnimation,
+        hasAlpha: header.hasAlpha)
     }
     let isKept =
       switch header.format.traits.output?.keeping {

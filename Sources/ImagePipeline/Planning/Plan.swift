@@ -109,7 +109,7 @@ package struct Plan: Sendable, Hashable {
   package var outputInfo: ImageInfo { ImageInfo(self) }
   /// The extensions that the result's file name can have, without the dot: several if its rows decide its format.
   package var fileExtensions: [String] {
-    (byteLimit?.choice?.candidates.map(\.format) ?? [encoder.format]).map {
+    (byteLimit?.choice?.formats ?? [encoder.format]).map {
       $0.traits.output?.fileExtension ?? $0.rawValue
     }
   }
@@ -161,7 +161,8 @@ package struct Plan: Sendable, Hashable {
       header, configuration: configuration, formats: formats, changesPixels: changesPixels, isDeep: depth.isDeep)
     hidden = try Self.hiddenAreas(draft, of: header, frames, attachments, keepsHDR: color.gamut == .hdr)
     let passesRows = draft.passesRows(of: header, filters, color)
-    let choice = try FormatChoice(draft, of: header, formats: formats, passesRows: passesRows)
+    let choice =
+      frames.isAnimation ? nil : try FormatChoice(draft, of: header, formats: formats, passesRows: passesRows)
     var options = try draft.encoder(of: header, formats[0], choice, passesRows: passesRows, isDeep: depth.isDeep)
     options.metadata = attachments.metadata(for: draft, header, color, format: options.pixelFormat)
     (options.hasFrames, options.spill) = (frames.isAnimation, frames.isAnimation ? spill : nil)

@@ -112,6 +112,14 @@ private struct Margin {
   }
 }
 
+extension Color {
+  /// Gray of the same luma.
+  fileprivate var gray: Color {
+    let luma = PixelConverter.luma([red, green, blue])
+    return Color(red: luma, green: luma, blue: luma)
+  }
+}
+
 extension Plan {
   /// Returns the areas of the stored image that a draft hides, in their order.
   /// - `keepsHDR`: Whether the result keeps PQ or HLG.
@@ -124,7 +132,8 @@ extension Plan {
     for (index, region) in (draft.configuration.regions ?? []).enumerated() {
       // Areas are filled before colors are converted.
       let fill = attachments.pixel(
-        of: region.color, attachments.profile, isGray: header.colorSpace == .gray, isHDR: keepsHDR)
+        of: header.isGray ? region.color.gray : region.color, attachments.profile,
+        isForGray: header.colorSpace == .gray, isHDR: keepsHDR)
       for region in try region.resolved(draft.faces) {
         areas.append(try region.hiddenArea(index: index, of: header, draft.orientation, fill: fill))
       }

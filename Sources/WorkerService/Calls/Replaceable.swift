@@ -5,7 +5,7 @@ internal import Synchronization
 package final class Replaceable<Value: Sendable>: Sendable {
   private let current: Mutex<Value>
 
-  /// Creates it with its first value.
+  /// Creates a holder with its first value.
   package init(_ value: Value) { current = Mutex(value) }
 
   /// The current value, which later replacements do not change.
