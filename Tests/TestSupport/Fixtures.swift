@@ -90,6 +90,21 @@ package enum Corpus {
 private let repository = URL(fileURLWithPath: #filePath)
   .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
 
+/// Inputs that once had defects, which fuzzers begin with.
+package enum Crasher {
+  private static let root = repository.appendingPathComponent("Tests/Fuzz/crashers")
+
+  /// The names of all files whose format this build decodes, with their folders.
+  package static let names: [String] = {
+    let paths = FileManager.default.enumerator(atPath: root.path)?.compactMap { $0 as? String } ?? []
+    return paths.filter { (try? bytes($0)).flatMap { ImageFormat.sniff($0.span.bytes) }?.isDecodable ?? false }.sorted()
+  }()
+
+  package static func bytes(_ name: String) throws -> [UInt8] {
+    [UInt8](try Data(contentsOf: root.appendingPathComponent(name)))
+  }
+}
+
 /// Returns the text of a document of this repository.
 package func document(_ path: String) throws -> String {
   try String(contentsOf: repository.appendingPathComponent(path), encoding: .utf8)

@@ -41,8 +41,11 @@ bool ccodecs_inflater_run(
   // At the end of the stream, igzip returns whole unused bytes, which may be from an earlier window.
   ccodecs_input_advance(input, z->avail_in < maximum ? maximum - z->avail_in : 0);
   *produced = room - z->avail_out;
-  if (result == ISAL_INVALID_LOOKBACK) { // igzip may count the bytes of the match, which it did not write
-    *produced -= *produced < MAX_MATCH_BYTES ? *produced : MAX_MATCH_BYTES;
+  if (result == ISAL_INVALID_LOOKBACK || result == ISAL_INVALID_SYMBOL) {
+    // igzip may count the bytes of the match, which it did not write: the last ones, of which it may keep some.
+    const size_t kept = z->tmp_out_valid - z->tmp_out_processed;
+    const size_t lost = kept < MAX_MATCH_BYTES ? MAX_MATCH_BYTES - kept : 0;
+    *produced -= *produced < lost ? *produced : lost;
   }
   return result >= 0 && result != ISAL_NEED_DICT;
 }

@@ -19,6 +19,10 @@
 #ifdef CCODECS_HEIF
 
 #include <libheif/heif.h>
+#include <pthread.h>
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
 
 /// Bytes of libheif's boxes and the codecs' states.
 static const size_t library_bytes = (size_t)4 << 20;
@@ -197,8 +201,8 @@ static bool is_plain_tile(heif_decoder *d, uint32_t identifier) {
   return is_plain;
 }
 
-/// Finds the size of the tiles if they can be decoded separately.
-static void find_tiles(heif_decoder *d, uint32_t width, uint32_t height) {
+/// Finds the size of the tiles if they can be decoded separately. Returns false if the grid has parts without a tile.
+static bool find_tiles(heif_decoder *d, uint32_t width, uint32_t height) {
   const ccodecs_heif_graph *graph = &d->graph;
   const heif_grid *grid = &graph->grid;
   bool is_tiled = grid->rows > 0 && graph->tile_count == grid->rows * grid->columns && graph->tile_count <= MAX_TILES &&
@@ -207,9 +211,10 @@ static void find_tiles(heif_decoder *d, uint32_t width, uint32_t height) {
     const bool is_known = i > 0 && graph->tiles[i] == graph->tiles[i - 1];
     is_tiled = is_known || is_plain_tile(d, graph->tiles[i]);
   }
-  is_tiled =
-      is_tiled && (uint64_t)d->tile_width * grid->columns >= width && (uint64_t)d->tile_height * grid->rows >= height;
+  const bool is_covered =
+      (uint64_t)d->tile_width * grid->columns >= width && (uint64_t)d->tile_height * grid->rows >= height;
   d->tile_width = is_tiled ? d->tile_width : 0;
+  return is_covered || !is_tiled;
 }
 
 /// Keeps the gain map in a file of its own, unless it is cropped in another way than its image, or larger than what
@@ -261,7 +266,9 @@ static ccodecs_status describe(heif_decoder *d) {
   d->is_gray = d->base.limits.is_gain_map && graph->is_monochrome && !graph->has_chroma && !header->has_alpha &&
                !graph->is_composed;
   header->color_space = d->is_gray ? CCODECS_COLOR_GRAY : CCODECS_COLOR_RGB;
-  find_tiles(d, (uint32_t)width, (uint32_t)height);
+  if (!find_tiles(d, (uint32_t)width, (uint32_t)height)) {
+    return ccodecs_decoder_fail(&d->base, CCODECS_CORRUPT, "the tiles of the grid do not cover the image");
+  }
   const bool is_tiled = d->tile_width > 0;
   header->buffers_bitmap = !is_tiled;
   CCODECS_TRY(check_frame(d, is_tiled ? (uint64_t)d->tile_width * d->tile_height : (uint64_t)width * (uint64_t)height));
@@ -417,14 +424,31 @@ static ccodecs_status fail_size(heif_decoder *d) {
   return ccodecs_decoder_fail(&d->base, CCODECS_CORRUPT, "the image's size differs from its header");
 }
 
+/// Adds `change` to the number of images for which malloc clears memory. libde265 leaves the blocks that a damaged
+/// slice lacks as they were allocated, and libheif what no tile of a grid covers; neither reports an error.
+static void clear_memory(int change) {
+#if defined(__GLIBC__) && defined(M_PERTURB)
+  static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+  static int images;
+  pthread_mutex_lock(&lock);
+  images += change;
+  mallopt(M_PERTURB, images > 0 ? 0xFF : 0); // the inverse of what new blocks contain
+  pthread_mutex_unlock(&lock);
+#else
+  (void)change;
+#endif
+}
+
 /// Decodes an image of at least the given size to planes, which belong to *image. The caller releases it in any case.
 static ccodecs_status decode(
     heif_decoder *d, const struct heif_image_handle *handle, uint32_t width, uint32_t height, struct heif_image **image,
     heif_planes *planes) {
   ccodecs_quiet_begin();
+  clear_memory(1);
   const struct heif_error error = heif_decode_image(
       handle, image, d->is_gray ? heif_colorspace_monochrome : heif_colorspace_RGB,
       d->is_gray ? heif_chroma_monochrome : heif_chroma_444, NULL);
+  clear_memory(-1);
   ccodecs_quiet_end();
   if (is_error(error)) {
     return fail(d, error);

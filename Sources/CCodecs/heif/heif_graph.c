@@ -500,6 +500,15 @@ static uint64_t own_work(const heif_item *i) {
   return sum(product(i->frames.max_pixels, larger(i->frames.count, 1)), moved / 4);
 }
 
+/// Returns whether an item is an image that is coded by itself and has no alpha.
+static bool is_plain_tile(const heif_reader *r, const heif_item *i) {
+  bool has_alpha = false;
+  for (uint32_t e = i->first_edge; e < i->first_edge + i->edge_count; e++) {
+    has_alpha = has_alpha || r->edges[e].is_alpha;
+  }
+  return !has_alpha && !heif_is_derived(i->type);
+}
+
 /// Adds up an item's work. MAX_DEPTH bounds the recursion.
 static bool visit(heif_reader *r, heif_item *i, uint32_t depth) {
   if (i->state == VISIT_BEGUN) {
@@ -518,6 +527,11 @@ static bool visit(heif_reader *r, heif_item *i, uint32_t depth) {
     heif_item *part = &r->items[r->edges[e].to];
     if (!visit(r, part, depth + 1)) {
       return false;
+    }
+    // libheif copies the alpha of a tile by the size and depth of its colors, and so reads and writes outside planes.
+    const bool is_tile = i->type == HEIF_TYPE('g', 'r', 'i', 'd') && !r->edges[e].is_alpha;
+    if (is_tile && !is_plain_tile(r, part)) {
+      return refuse(r, CCODECS_UNSUPPORTED, "grids of tiles that are derived or have alpha are not supported");
     }
     i->work = sum(i->work, part->work);
     i->height = (uint32_t)larger(i->height, part->height + 1);
