@@ -8,7 +8,9 @@ import Testing
   /// Memory that libraries allocate and do not write.
   @Suite("Unwritten memory", .serialized, .timeLimit(.minutes(5)))
   struct UnwrittenMemoryTests {
-    /// Sets the inverse of the level with which `malloc` fills new blocks; 0 for none. The module of the C library lacks it.
+    /// Sets the inverse of the level with which `malloc` fills new blocks; 0 for none.
+    ///
+    /// The module of the C library lacks the function for that.
     private static func setFill(_ level: Int32) {
       typealias Function = @convention(c) (Int32, Int32) -> Int32
       guard let address = dlsym(nil, "mallopt") else { preconditionFailure("there is no mallopt") }

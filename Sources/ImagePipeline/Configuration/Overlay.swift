@@ -110,8 +110,10 @@ extension Overlay: FieldRecord {
     "between -\(ProcessingConfiguration.maxBound) and \(ProcessingConfiguration.maxBound)"
   ) { abs($0) <= Double(ProcessingConfiguration.maxBound) }
 
-  /// Parses an overlay in command-line notation: `logo`, or `logo,scale=0.2,gravity=south-east,x=10,y=10`; a text as
-  /// `text=For sale,size=24,gravity=south`. A backslash precedes commas of names and texts, and `\\n` is a new line.
+  /// Parses an overlay in command-line notation.
+  ///
+  /// An image is `logo`, or `logo,scale=0.2,gravity=south-east,x=10,y=10`; a text is `text=For sale,size=24,gravity=south`.
+  /// A backslash precedes commas of names and texts, and `\\n` is a new line.
   package init(text: String, field: String) throws(FieldError) {
     let isText = text.unicodeScalars.starts(with: "text=".unicodeScalars)
     var parts = Self.escapedParts(text)

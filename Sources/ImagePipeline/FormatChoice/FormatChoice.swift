@@ -64,13 +64,14 @@ struct FormatChoice: Sendable, Hashable {
   /// - Parameters:
   ///   - draft: The draft of the result.
   ///   - header: The header of the image.
+  ///   - frames: The frames that the result contains.
   ///   - formats: The formats that the result can have.
   ///   - passesRows: Whether gray rows stay gray.
   /// - Throws: The errors of `Plan.encoder`.
   init?(
-    _ draft: PlanDraft, of header: ImageHeader, formats: [ImageFormat], passesRows: Bool
+    _ draft: PlanDraft, of header: ImageHeader, _ frames: FrameSelection, formats: [ImageFormat], passesRows: Bool
   ) throws(PipelineError) {
-    guard draft.configuration.preferredFormat == .auto else { return nil }
+    guard draft.configuration.preferredFormat == .auto, !frames.isAnimation else { return nil }
     let opaqueFormats =
       header.hasAlpha
       ? Self.formats(

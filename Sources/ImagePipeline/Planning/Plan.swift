@@ -161,8 +161,7 @@ package struct Plan: Sendable, Hashable {
       header, configuration: configuration, formats: formats, changesPixels: changesPixels, isDeep: depth.isDeep)
     hidden = try Self.hiddenAreas(draft, of: header, frames, attachments, keepsHDR: color.gamut == .hdr)
     let passesRows = draft.passesRows(of: header, filters, color)
-    let choice =
-      frames.isAnimation ? nil : try FormatChoice(draft, of: header, formats: formats, passesRows: passesRows)
+    let choice = try FormatChoice(draft, of: header, frames, formats: formats, passesRows: passesRows)
     var options = try draft.encoder(of: header, formats[0], choice, passesRows: passesRows, isDeep: depth.isDeep)
     options.metadata = attachments.metadata(for: draft, header, color, format: options.pixelFormat)
     (options.hasFrames, options.spill) = (frames.isAnimation, frames.isAnimation ? spill : nil)
