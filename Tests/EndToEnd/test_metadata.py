@@ -139,6 +139,15 @@ def test_all_is_kept_without_what_is_private(client, tmp_path, container, output
     assert "ExifTool:Warning" not in found
 
 
+@built_in("jxl")
+@pytest.mark.parametrize("policy", [KEEP_ALL, 2])
+def test_metadata_of_a_jpeg_xl_is_kept(client, tmp_path, policy):
+    stored = result(client, tmp_path, photographed("JPEG", tmp_path), preferred_format=7, metadata=KEEP_ALL).read_bytes()
+    found = tags(result(client, tmp_path, stored, preferred_format=2, metadata=policy, max_width=50))
+    assert found["EXIF:Copyright"] and found["EXIF:Artist"]
+    assert found.get("XMP:Title") == ("Old title" if policy == KEEP_ALL else None)
+
+
 def test_the_format_of_the_original_is_not_that_of_the_result(client, tmp_path):
     image = photographed("JPEG", tmp_path, "-XMP-dc:Format=image/jpeg")
     found = tags(result(client, tmp_path, image, preferred_format=3, metadata=KEEP_ALL, max_width=50))

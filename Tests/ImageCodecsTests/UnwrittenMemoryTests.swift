@@ -42,12 +42,36 @@ import Testing
     }
 
     @Test(
-      "a tile with alpha, and a grid beyond its tiles, are refused",
-      .enabled(if: ImageFormat.avif.isDecodable && ImageFormat.heic.isDecodable),
-      arguments: ["avif", "heic"], ["alpha-of-a-tile", "grid-beyond-its-tiles"])
-    func grids(format: String, name: String) throws {
-      let bytes = try Crasher.bytes("\(format)/\(name).\(format)")
+      "frames that libjxl decodes beyond its planes are refused", .enabled(if: ImageFormat.jxl.isDecodable),
+      arguments: Crasher.names.filter { $0.hasPrefix("jxl/") })
+    func frames(name: String) throws {
+      let bytes = try Crasher.bytes(name)
+      let error = #expect(throws: CodecError.self) { try Pixels.decode(bytes) }
+      #expect(error?.code == .unsupported)
+    }
+
+    private static let libheif = [
+      "avif/alpha-of-a-tile.avif", "avif/av1-override.avif", "avif/clap-overflow.avif",
+      "avif/grid-beyond-its-tiles.avif",
+      "avif/overlay-alpha-depth.avif", "avif/uuid-tile-alpha.avif", "heic/alpha-of-a-tile.heic",
+      "heic/canvas-grid.heic",
+      "heic/dependent-slice.heic", "heic/grid-beyond-its-tiles.heic", "heic/idat-end.heic", "heic/iden-alpha-leak.heic",
+      "heic/iloc-twice.heic", "heic/uuid-cycle.heic",
+    ]
+
+    @Test(
+      "files that libheif decodes beyond its planes are refused",
+      .enabled(if: ImageFormat.avif.isDecodable && ImageFormat.heic.isDecodable), arguments: libheif)
+    func derivedImages(name: String) throws {
+      let bytes = try Crasher.bytes(name)
       #expect(throws: CodecError.self) { try Pixels.decode(bytes) }
+    }
+
+    @Test("a canvas beyond its stated size is charged", .enabled(if: ImageFormat.heic.isDecodable))
+    func canvas() throws {
+      let bytes = try Crasher.bytes("heic/canvas-budget.heic")
+      let error = #expect(throws: CodecError.self) { try Pixels.decode(bytes, budget: ImageBudget(limit: 64 << 20)) }
+      #expect(error?.code == .outOfMemory || error?.code == .limitExceeded)
     }
   }
 #endif

@@ -18,7 +18,7 @@ struct TensorWireTests {
     for channels in TensorOptions.Channels.allCases {
       let tensor = TensorInfo(
         element: element, layout: layout, channels: channels, size: PixelSize(width: 48, height: 40),
-        content: (0, 4, PixelSize(width: 48, height: 32)))
+        content: PixelRect(x: 0, y: 4, width: 48, height: 32))
       let wire = Imageworker_V1_ImageInfo(Self.info(tensor))
       #expect(wire.tensor.shape.map(Int.init) == tensor.shape && wire.tensor.strides.map(Int.init) == tensor.strides)
       #expect(wire.tensor.byteOrder == "little" && wire.tensor.content.y == 4 && wire.tensor.content.height == 32)
@@ -31,7 +31,7 @@ struct TensorWireTests {
   func hostile() {
     let tensor = TensorInfo(
       element: .u8, layout: .hwc, channels: .rgb, size: PixelSize(width: 48, height: 40),
-      content: (0, 0, PixelSize(width: 48, height: 40)))
+      content: PixelRect(x: 0, y: 0, width: 48, height: 40))
     let wire = Imageworker_V1_ImageInfo(Self.info(tensor))
     let changes: [(inout Imageworker_V1_TensorInfo) -> Void] = [
       { $0.shape = [] }, { $0.shape = [1, 2] }, { $0.shape[0] = .max }, { $0.elementType = .unspecified },

@@ -2,6 +2,8 @@
 
 #include "heif_av1.h"
 
+#include "heif_coded.h"
+
 #if defined(CCODECS_HEIF) && defined(CCODECS_DAV1D)
 
 #include <dav1d/dav1d.h>
@@ -44,22 +46,27 @@ static struct heif_error create(void **decoder) {
   if (d == NULL) {
     return no_memory;
   }
-  Dav1dSettings settings;
-  dav1d_default_settings(&settings);
-  settings.n_threads = 1;
-  settings.max_frame_delay = 1;
-  settings.all_layers = 0;
-  settings.logger.callback = NULL;
-  if (dav1d_open(&d->context, &settings) != 0) {
-    free(d);
-    return no_memory;
-  }
   *decoder = d;
   return good;
 }
 
 static struct heif_error push(void *decoder, const void *bytes, size_t count) {
   av1_decoder *d = decoder;
+  // A frame may be larger than its sequence header says; memory was charged for the latter.
+  ccodecs_heif_frames frames = {0};
+  ccodecs_heif_read_av1(bytes, count, &frames);
+  Dav1dSettings settings;
+  dav1d_default_settings(&settings);
+  settings.n_threads = 1;
+  settings.max_frame_delay = 1;
+  settings.all_layers = 0;
+  settings.logger.callback = NULL;
+  settings.frame_size_limit = frames.max_pixels == 0           ? 1
+                              : frames.max_pixels > UINT32_MAX ? UINT32_MAX
+                                                               : (unsigned)frames.max_pixels;
+  if (d->context != NULL || dav1d_open(&d->context, &settings) != 0) {
+    return no_memory;
+  }
   uint8_t *copy = dav1d_data_create(&d->data, count);
   if (copy == NULL) {
     return no_memory;
@@ -151,7 +158,8 @@ static struct heif_error decode(void *decoder, struct heif_image **image) {
   Dav1dPicture picture = {0};
   struct heif_error error = take_picture(decoder, &picture);
   if (error.code == heif_error_Ok) {
-    error = copy_picture(&picture, image);
+    const bool is_stated = picture.p.w <= picture.seq_hdr->max_width && picture.p.h <= picture.seq_hdr->max_height;
+    error = is_stated ? copy_picture(&picture, image) : bad_data;
     dav1d_picture_unref(&picture);
   }
   return error;

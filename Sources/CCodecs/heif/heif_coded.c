@@ -42,6 +42,8 @@ static uint32_t read_golomb(bits *b) {
 static void note_size(ccodecs_heif_frames *f, const bits *b, uint64_t width, uint64_t height) {
   if (b->at <= b->count && width > 0 && height > 0 && width <= UINT32_MAX && height <= UINT32_MAX) {
     f->max_pixels = width * height > f->max_pixels ? width * height : f->max_pixels;
+    const uint64_t side = width > height ? width : height;
+    f->max_side = side > f->max_side ? (uint32_t)side : f->max_side;
   }
 }
 
@@ -188,11 +190,11 @@ void ccodecs_heif_read_av1(const uint8_t *bytes, size_t count, ccodecs_heif_fram
 
 // MARK: HEVC
 
-static void read_parameter_set(ccodecs_heif_frames *f, const uint8_t *unit, size_t count) {
-  uint8_t clean[256]; // without the bytes that prevent start codes
+/// Copies a unit behind its header, without the bytes that prevent start codes. Returns the number of bytes.
+static size_t remove_stuffing(const uint8_t *unit, size_t count, uint8_t *clean, size_t capacity) {
   size_t length = 0;
   int zeros = 0;
-  for (size_t i = 2; i < count && length < sizeof clean; i++) {
+  for (size_t i = 2; i < count && length < capacity; i++) {
     if (zeros >= 2 && unit[i] == 3) {
       zeros = 0;
       continue;
@@ -200,7 +202,12 @@ static void read_parameter_set(ccodecs_heif_frames *f, const uint8_t *unit, size
     zeros = unit[i] == 0 ? zeros + 1 : 0;
     clean[length++] = unit[i];
   }
-  bits b = {.bytes = clean, .count = (uint64_t)length * 8};
+  return length;
+}
+
+static void read_parameter_set(ccodecs_heif_frames *f, const uint8_t *unit, size_t count) {
+  uint8_t clean[256];
+  bits b = {.bytes = clean, .count = 8 * (uint64_t)remove_stuffing(unit, count, clean, sizeof clean)};
   read_bits(&b, 4);
   const uint32_t layers = read_bits(&b, 3);
   read_bits(&b, 1);
@@ -228,8 +235,18 @@ static void read_parameter_set(ccodecs_heif_frames *f, const uint8_t *unit, size
   }
 }
 
+/// Returns whether a picture parameter set allows slices whose header is that of the slice before. libde265 1.0.11
+/// reads it after it has released it.
+static bool allows_dependent_slices(const uint8_t *unit, size_t count) {
+  uint8_t clean[16];
+  bits b = {.bytes = clean, .count = 8 * (uint64_t)remove_stuffing(unit, count, clean, sizeof clean)};
+  read_golomb(&b);
+  read_golomb(&b);
+  return read_bits(&b, 1) != 0;
+}
+
 void ccodecs_heif_read_hevc(const uint8_t *bytes, size_t count, size_t length_bytes, ccodecs_heif_frames *frames) {
-  enum { PARAMETER_SET = 33, FIRST_OTHER_THAN_SLICE = 32 };
+  enum { PARAMETER_SET = 33, PICTURE_PARAMETER_SET = 34, FIRST_OTHER_THAN_SLICE = 32 };
   size_t at = 0;
   while (count - at > length_bytes) {
     const uint64_t size = length_bytes == 2 ? ccodecs_be16(bytes + at) : ccodecs_be32(bytes + at);
@@ -238,6 +255,9 @@ void ccodecs_heif_read_hevc(const uint8_t *bytes, size_t count, size_t length_by
     const uint8_t type = bytes[at] >> 1 & 63;
     if (body > 2 && type == PARAMETER_SET) {
       read_parameter_set(frames, bytes + at, body);
+    }
+    if (body > 2 && type == PICTURE_PARAMETER_SET) {
+      frames->has_dependent |= allows_dependent_slices(bytes + at, body);
     }
     frames->count += body > 2 && type < FIRST_OTHER_THAN_SLICE && (bytes[at + 2] & 0x80) != 0 ? 1 : 0;
     at += body;

@@ -21,11 +21,13 @@ typedef enum heif_chroma_share {
 
 typedef struct ccodecs_heif_frames {
   uint64_t max_pixels;      ///< Width x height of the largest frame that a sequence header allows; 0 without one.
+  uint32_t max_side;        ///< The largest width or height that a sequence header allows.
   uint64_t count;           ///< Frames that start in the bitstream, displayed or not.
   heif_color color;         ///< From AV1's last sequence header; not read from HEVC.
   heif_chroma_share chroma; ///< The most of all sequence headers.
   bool has_chroma;          ///< A sequence header has chroma.
   bool is_deep;             ///< A sequence header has samples of more than eight bits.
+  bool has_dependent;       ///< A slice of HEVC may depend on the one before it.
 } ccodecs_heif_frames;
 
 /// Adds what AV1's open bitstream units announce to `frames`.

@@ -235,11 +235,14 @@ static void keep_gain_map(heif_decoder *d, bool is_cropped) {
   d->base.gain_map_description = map.description;
 }
 
-/// Checks the largest frame that is decoded at a time against the limit.
+/// Checks the largest frame that is decoded at a time against the limit, and against that of libheif and the codecs,
+/// which compute positions of up to two bytes per pixel as int.
 static ccodecs_status check_frame(heif_decoder *d, uint64_t own_pixels) {
+  static const uint64_t most_pixels = (uint64_t)1 << 29;
   d->coded_pixels = d->coded_pixels < own_pixels ? own_pixels : d->coded_pixels;
-  const uint64_t limit = d->base.limits.max_whole_input_pixels;
-  return limit == 0 || d->coded_pixels <= limit
+  const uint64_t wanted = d->base.limits.max_whole_input_pixels;
+  const uint64_t limit = wanted == 0 || wanted > most_pixels ? most_pixels : wanted;
+  return d->coded_pixels <= limit
              ? CCODECS_OK
              : ccodecs_decoder_exceed(
                    &d->base, "pixels in a frame", (ccodecs_excess){"max_buffered_pixels", limit, d->coded_pixels});
@@ -271,7 +274,10 @@ static ccodecs_status describe(heif_decoder *d) {
   }
   const bool is_tiled = d->tile_width > 0;
   header->buffers_bitmap = !is_tiled;
-  CCODECS_TRY(check_frame(d, is_tiled ? (uint64_t)d->tile_width * d->tile_height : (uint64_t)width * (uint64_t)height));
+  // The canvases of parts, and one that differs from the stated size, are filled before libheif's result is compared.
+  const uint64_t whole = (uint64_t)width * (uint64_t)height;
+  const uint64_t canvas = graph->max_canvas > whole ? graph->max_canvas : whole;
+  CCODECS_TRY(check_frame(d, is_tiled ? (uint64_t)d->tile_width * d->tile_height : canvas));
   // A grid's tiles must not claim a larger size. libheif refuses sizes from the limit on, not above it.
   heif_context_set_maximum_image_size_limit(d->context, (width > height ? width : height) + 1);
   const int images = heif_context_get_number_of_top_level_images(d->context) - (int)graph->tile_item_count;

@@ -159,6 +159,7 @@ static void note_frames(heif_reader *r, const ccodecs_heif_frames *frames) {
   g->max_frame_pixels = larger(g->max_frame_pixels, frames->max_pixels);
   g->chroma = frames->chroma > g->chroma ? frames->chroma : g->chroma;
   g->is_deep |= frames->is_deep;
+  g->has_dependent |= frames->has_dependent;
 }
 
 static bool read_properties(heif_reader *r) {
@@ -200,6 +201,7 @@ static bool note_transform(heif_reader *r, const heif_property *p) {
 static bool associate(heif_reader *r, heif_item *i, const heif_property *p) {
   if (p->is_transform) {
     i->transform_count++;
+    i->has_crop |= p->type == HEIF_TYPE('c', 'l', 'a', 'p');
     return i->identifier != r->boxes.primary || note_transform(r, p);
   }
   switch (p->type) {
@@ -209,6 +211,7 @@ static bool associate(heif_reader *r, heif_item *i, const heif_property *p) {
   case HEIF_TYPE('h', 'v', 'c', 'C'):
   case HEIF_TYPE('a', 'v', '1', 'C'):
     i->frames.max_pixels = larger(i->frames.max_pixels, p->frames.max_pixels);
+    i->frames.max_side = (uint32_t)larger(i->frames.max_side, p->frames.max_side);
     i->frames.count = sum(i->frames.count, p->frames.count);
     i->frames.has_chroma |= p->frames.has_chroma;
     i->frames.color = p->frames.color.is_known ? p->frames.color : i->frames.color;
@@ -272,6 +275,11 @@ static bool read_all_associations(heif_reader *r) {
 
 // MARK: Data
 
+/// Returns whether libheif registers items of the type as images.
+static bool is_image(uint32_t type) {
+  return heif_is_derived(type) || type == HEIF_TYPE('h', 'v', 'c', '1') || type == HEIF_TYPE('a', 'v', '0', '1');
+}
+
 static void look_into_grid(heif_reader *r, heif_item *i, heif_span data) {
   heif_grid grid;
   if (heif_grid_read(data, &grid)) {
@@ -316,6 +324,10 @@ static bool read_data(heif_reader *r, heif_item *i, const heif_place *place) {
     total = sum(total, extents[e].span_count);
   }
   i->has_data = i->has_data || (is_whole && total > 0);
+  // libheif reads up to 16 bytes behind `idat`, and leaves out pieces beyond them.
+  if (place->method == 1 && !is_whole && is_image(i->type)) {
+    return corrupt(r, "an image in the file has no data or is incomplete");
+  }
   r->data_bytes = sum(r->data_bytes, sum(total, i->configuration_bytes));
   const uint64_t limit = r->count * data_multiple + data_allowance;
   if (r->data_bytes > limit) {
@@ -359,6 +371,12 @@ static bool read_places(heif_reader *r) {
     }
     heif_item *i =
         heif_find_item(r, place.identifier); // data of other items is not part of an image that libheif decodes
+    if (i != NULL && i->has_place) {         // libheif reads the first one
+      return corrupt(r, "an item has two locations");
+    }
+    if (i != NULL) {
+      i->has_place = true;
+    }
     if (i != NULL && place.method > 1) {
       i->has_data = true;
     } else if (i != NULL && !read_data(r, i, &place)) {
@@ -379,11 +397,6 @@ static bool read_places(heif_reader *r) {
 }
 
 // MARK: References
-
-/// Returns whether libheif registers items of the type as images.
-static bool is_image(uint32_t type) {
-  return heif_is_derived(type) || type == HEIF_TYPE('h', 'v', 'c', '1') || type == HEIF_TYPE('a', 'v', '0', '1');
-}
 
 static void add_edge(heif_reader *r, const heif_item *from, const heif_item *to, bool is_alpha) {
   r->edges[r->edge_count++] =
@@ -413,8 +426,9 @@ static bool read_reference(heif_reader *r, heif_box box, uint32_t number_bytes, 
   size_t at = 0;
   uint64_t identifier;
   uint64_t count;
-  if (!heif_take_number(box.body, &at, number_bytes, &identifier) || !heif_take_number(box.body, &at, 2, &count) ||
-      box.body.count - at != count * number_bytes) {
+  // libheif takes 16 bytes more for the header of `uuid`, and would read other references behind them.
+  if (box.type == HEIF_TYPE('u', 'u', 'i', 'd') || !heif_take_number(box.body, &at, number_bytes, &identifier) ||
+      !heif_take_number(box.body, &at, 2, &count) || box.body.count - at != count * number_bytes) {
     return corrupt(r, "the item reference list is malformed");
   }
   *total += 1 + (uint32_t)count;
@@ -509,6 +523,25 @@ static bool is_plain_tile(const heif_reader *r, const heif_item *i) {
   return !has_alpha && !heif_is_derived(i->type);
 }
 
+/// Refuses parts that libheif copies from outside their planes, and images with two alphas, of which it loses one.
+/// Cameras write alpha and crops only for the primary image and for gain maps.
+static bool check_part(heif_reader *r, heif_item *i, const heif_item *part, bool is_alpha) {
+  enum { MAX_CROPPED_SIDE = 32767 }; // libheif multiplies a position by a side, as int
+  const bool is_coded = !heif_is_derived(part->type);
+  const bool is_decoded = !is_alpha || (part->is_alpha && i->identifier != r->boxes.primary);
+  if (is_decoded && part->has_crop && (!is_coded || part->frames.max_side > MAX_CROPPED_SIDE)) {
+    return refuse(r, CCODECS_UNSUPPORTED, "derived images with such cropped parts are not supported");
+  }
+  const bool is_overlay = i->type == HEIF_TYPE('i', 'o', 'v', 'l');
+  const bool has_alpha = is_alpha ? part->is_alpha : part->carries_alpha;
+  if (has_alpha && ((is_overlay && !is_alpha) || (!is_overlay && i->carries_alpha))) {
+    return refuse(r, CCODECS_UNSUPPORTED, "images derived from images with alpha are not supported");
+  }
+  i->carries_alpha |= has_alpha;
+  i->max_canvas = !is_alpha || part->is_alpha ? larger(i->max_canvas, part->max_canvas) : i->max_canvas;
+  return true;
+}
+
 /// Adds up an item's work. MAX_DEPTH bounds the recursion.
 static bool visit(heif_reader *r, heif_item *i, uint32_t depth) {
   if (i->state == VISIT_BEGUN) {
@@ -523,6 +556,7 @@ static bool visit(heif_reader *r, heif_item *i, uint32_t depth) {
   }
   i->state = VISIT_BEGUN;
   i->work = own_work(i);
+  i->max_canvas = i->canvas_pixels;
   for (uint32_t e = i->first_edge; e < i->first_edge + i->edge_count; e++) {
     heif_item *part = &r->items[r->edges[e].to];
     if (!visit(r, part, depth + 1)) {
@@ -532,6 +566,9 @@ static bool visit(heif_reader *r, heif_item *i, uint32_t depth) {
     const bool is_tile = i->type == HEIF_TYPE('g', 'r', 'i', 'd') && !r->edges[e].is_alpha;
     if (is_tile && !is_plain_tile(r, part)) {
       return refuse(r, CCODECS_UNSUPPORTED, "grids of tiles that are derived or have alpha are not supported");
+    }
+    if (!check_part(r, i, part, r->edges[e].is_alpha)) {
+      return false;
     }
     i->work = sum(i->work, part->work);
     i->height = (uint32_t)larger(i->height, part->height + 1);
@@ -545,6 +582,9 @@ static bool check_work(heif_reader *r) {
     if (!visit(r, &r->items[i], 0)) {
       return false;
     }
+  }
+  if (r->graph.has_dependent) {
+    return refuse(r, CCODECS_UNSUPPORTED, "HEVC with dependent slices is not supported");
   }
   const heif_item *primary = heif_find_item(r, r->boxes.primary);
   if (primary == NULL) {

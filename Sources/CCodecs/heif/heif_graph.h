@@ -12,12 +12,14 @@
 
 typedef struct ccodecs_heif_graph {
   uint64_t max_frame_pixels; ///< Size of the largest frame that any item's bitstream allows.
+  uint64_t max_canvas;       ///< Pixels of the largest canvas that libheif fills for the primary image.
   uint64_t work;             ///< Cost of decoding, in pixels.
   bool is_monochrome;        ///< The primary image, or a grid's first tile, has no chroma.
   heif_color color;          ///< Of the primary image, or of a grid's first tile.
   heif_chroma_share chroma;  ///< The most of all items, whether their properties or their bitstreams state it.
   bool has_chroma;           ///< The bitstream of an item has chroma.
   bool is_deep;              ///< A bitstream has samples of more than eight bits.
+  bool has_dependent;        ///< A bitstream of HEVC may have dependent slices.
   bool has_hevc;             ///< An item is coded in HEVC.
   bool has_av1;              ///< An item is coded in AV1.
   bool is_composed;          ///< At least one image is an overlay, or derived in another way than by a grid.

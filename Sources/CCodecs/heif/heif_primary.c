@@ -25,6 +25,7 @@ void heif_describe_primary(heif_reader *r, const heif_item *primary) {
     coded = r->edges[e].is_alpha ? primary : &r->items[r->edges[e].to];
   }
   r->graph.work = primary->work;
+  r->graph.max_canvas = primary->max_canvas;
   r->graph.is_monochrome = coded->is_monochrome;
   r->graph.color = primary->color.is_known ? primary->color
                    : coded->color.is_known ? coded->color

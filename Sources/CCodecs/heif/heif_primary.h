@@ -18,6 +18,9 @@ typedef struct heif_item {
   heif_color color; ///< According to its `nclx` property.
   bool is_monochrome;
   bool has_part_outside;
+  bool has_crop;
+  bool has_place;     ///< It was found in the list of locations.
+  bool carries_alpha; ///< It or an image that it is derived from has alpha.
   bool is_alpha;
   bool has_data;
   bool is_tile;   ///< Of the primary image.
@@ -25,8 +28,9 @@ typedef struct heif_item {
   uint32_t first_edge;
   uint32_t edge_count;
   heif_visit state;
-  uint32_t height; ///< Longest path to an image that is not derived from others.
-  uint64_t work;   ///< Work in pixels, including that of the images it is derived from.
+  uint64_t max_canvas; ///< The largest canvas of it and of the images that are decoded for it.
+  uint32_t height;     ///< Longest path to an image that is not derived from others.
+  uint64_t work;       ///< Work in pixels, including that of the images it is derived from.
 } heif_item;
 
 /// A dependency: decoding `from` requires decoding `to`. Both are indices in the list of items.

@@ -16,8 +16,9 @@ static heif_color read_color(heif_span body) {
 }
 
 bool heif_is_alpha(heif_span body) {
-  static const char names[2][45] = {"urn:mpeg:mpegB:cicp:systems:auxiliary:alpha", "urn:mpeg:hevc:2015:auxid:1"};
-  for (int n = 0; n < 2; n++) {
+  static const char names[3][45] = {
+      "urn:mpeg:mpegB:cicp:systems:auxiliary:alpha", "urn:mpeg:hevc:2015:auxid:1", "urn:mpeg:avc:2015:auxid:1"};
+  for (int n = 0; n < 3; n++) {
     const size_t length = strlen(names[n]) + 1;
     if (body.count >= 4 + length && memcmp(body.bytes + 4, names[n], length) == 0) {
       return true;

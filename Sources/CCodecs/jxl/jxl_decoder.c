@@ -39,6 +39,9 @@ static const uint64_t max_kept_frames = 4;
 /// is larger.
 static const uint64_t frames_multiple = 8;
 
+/// Maximum size of a box with metadata that is read.
+static const size_t max_metadata = 65536;
+
 /// How libjxl receives the file.
 typedef enum jxl_feed {
   FEED_KEPT,   ///< In slices; `file` has all bytes that arrived.
@@ -53,6 +56,8 @@ typedef struct jxl_decoder {
   size_t read; ///< Bytes of `file` that libjxl has read.
   size_t left; ///< Bytes after these that it has seen and left unread.
   ccodecs_jxl_boxes boxes;
+  ccodecs_bytes metadata; ///< Of the box `metadata_box`, as far as it arrived; at most one byte more than is read.
+  uint32_t metadata_box;
   ccodecs_bytes codestream; ///< From the start of the codestream, until the displayed frame is found.
   ccodecs_jxl_image image;
   ccodecs_jxl_frames frames;
@@ -109,6 +114,16 @@ static void on_free(void *context, void *block) {
 
 // MARK: Header
 
+/// Returns whether an extra channel has fewer samples than the colors.
+static bool has_reduced_channels(const jxl_decoder *d, uint32_t count) {
+  bool is_reduced = false;
+  for (uint32_t i = 0; i < count && !is_reduced; i++) {
+    JxlExtraChannelInfo info;
+    is_reduced = JxlDecoderGetExtraChannelInfo(d->library, i, &info) != JXL_DEC_SUCCESS || info.dim_shift > 0;
+  }
+  return is_reduced;
+}
+
 static ccodecs_status describe(jxl_decoder *d) {
   JxlBasicInfo info;
   if (JxlDecoderGetBasicInfo(d->library, &info) != JXL_DEC_SUCCESS) {
@@ -135,6 +150,7 @@ static ccodecs_status describe(jxl_decoder *d) {
       .is_xyb = !info.uses_original_profile,
       .has_animation = info.have_animation,
       .has_timecodes = info.have_animation && info.animation.have_timecodes,
+      .has_reduced_channels = has_reduced_channels(d, info.num_extra_channels),
   };
   d->has_own_colors = info.uses_original_profile;
   d->is_described = true;
@@ -221,13 +237,43 @@ static ccodecs_status settle_colors(jxl_decoder *d) {
   return status;
 }
 
+/// Takes bytes of a box with EXIF or XMP, and keeps it when it is complete. Compressed boxes are left out. Returns
+/// false if the budget is exhausted.
+static bool take_metadata(jxl_decoder *d, const uint8_t *bytes, size_t count) {
+  ccodecs_bytes *box = &d->metadata;
+  if (d->boxes.number != d->metadata_box) {
+    ccodecs_bytes_free(box, d->base.budget);
+    d->metadata_box = d->boxes.number;
+  }
+  const size_t room = max_metadata + 1 - box->count;
+  const bool is_compressed = memcmp(d->boxes.type, "brob", 4) == 0;
+  if (!is_compressed && !ccodecs_bytes_append(box, bytes, count < room ? count : room, d->base.budget)) {
+    return false;
+  }
+  if (d->boxes.left > 0 || is_compressed || box->count > max_metadata) {
+    return true;
+  }
+  const uint8_t *start = ccodecs_bytes_start(box);
+  if (memcmp(d->boxes.type, "xml ", 4) == 0) {
+    return ccodecs_decoder_keep_block(&d->base, &d->base.xmp, start, box->count);
+  }
+  // The position of the TIFF header in the rest precedes it.
+  const uint64_t first = box->count > 4 ? (uint64_t)ccodecs_be32(start) + 4 : box->count;
+  return first >= box->count || ccodecs_exif_keep_copyright(&d->base, start + first, box->count - (size_t)first);
+}
+
 /// Buffers the codestream in the input. libjxl does not see the boxes around it, of which version 0.7 cannot read those
 /// with a size of 64 bits.
 static ccodecs_status take_input(jxl_decoder *d, ccodecs_input *input) {
   bool has_room = true;
   const uint8_t *bytes;
   size_t count;
+  d->boxes.gives_metadata = d->base.state == CCODECS_STATE_HEADER;
   while (has_room && ccodecs_jxl_boxes_next(&d->boxes, input, &bytes, &count)) {
+    if (!d->boxes.is_codestream) {
+      has_room = take_metadata(d, bytes, count);
+      continue;
+    }
     has_room = (d->frames.is_complete || ccodecs_bytes_append(&d->codestream, bytes, count, d->base.budget)) &&
                ccodecs_bytes_append(&d->file, bytes, count, d->base.budget);
   }
@@ -352,7 +398,8 @@ static ccodecs_status read_frames(jxl_decoder *d, bool is_last) {
         &d->base, "layers", (ccodecs_excess){"max_layers", d->frames.count, d->frames.count + 1});
   case CCODECS_UNSUPPORTED:
     return ccodecs_decoder_fail(
-        &d->base, CCODECS_UNSUPPORTED, "JPEG XL layers with sections out of order are not supported");
+        &d->base, CCODECS_UNSUPPORTED,
+        "JPEG XL layers with sections out of order, and frames that libjxl cannot decode safely, are not supported");
   default:
     return corrupt(d);
   }
@@ -507,6 +554,7 @@ static void destroy(ccodecs_decoder *base) {
   }
   ccodecs_bytes_free(&d->file, budget);
   ccodecs_bytes_free(&d->codestream, budget);
+  ccodecs_bytes_free(&d->metadata, budget);
   ccodecs_free(budget, d->bitmap);
 }
 

@@ -12,6 +12,7 @@ enum {
   REGULAR = 0,
   LOW_FREQUENCY = 1,
   REFERENCE_ONLY = 2,
+  USES_PATCHES = 2,
   USES_LOW_FREQUENCY_FRAME = 32,
 };
 
@@ -32,6 +33,12 @@ typedef struct frame {
   bool is_last;
   bool has_duration;
   bool is_kept;
+  uint32_t slot;            ///< Where it is kept.
+  uint32_t channel_sources; ///< Bit i: an extra channel is blended with the frame in slot i.
+  bool is_outside;          ///< A part of it lies outside of the image.
+  bool is_filtered;
+  bool is_kept_early;        ///< It is kept as it is before its colors are converted and blended.
+  bool has_reduced_channels; ///< At least one extra channel is not sampled as the colors are.
 } frame;
 
 static uint64_t parts(uint64_t count, uint64_t size) {
@@ -132,9 +139,12 @@ static void read_crop(jxl_bits *r, frame *f, bool is_placed) {
   f->height = jxl_read_number(r, bits, added);
   f->is_partial = is_placed && (left > 0 || top > 0 || (int64_t)f->width + left < (int64_t)width ||
                                 (int64_t)f->height + top < (int64_t)height);
+  f->is_outside = is_placed && (left < 0 || top < 0 || (int64_t)f->width + left > (int64_t)width ||
+                                (int64_t)f->height + top > (int64_t)height);
 }
 
-static void read_blending(jxl_bits *r, const frame *f, uint32_t extra_channels, uint32_t *mode) {
+/// Returns the blended frame's slot in *sources, as a bit, if there is one.
+static void read_blending(jxl_bits *r, const frame *f, uint32_t extra_channels, uint32_t *mode, uint32_t *sources) {
   enum { REPLACE = 0, BLEND = 2, ALPHA_WEIGHTED = 3, MULTIPLY = 4 };
   static const uint32_t mode_bits[4] = {0, 0, 0, 2};
   static const uint32_t channel_bits[4] = {0, 0, 0, 3};
@@ -147,7 +157,7 @@ static void read_blending(jxl_bits *r, const frame *f, uint32_t extra_channels, 
     jxl_read_bool(r); // clamp
   }
   if (*mode != REPLACE || f->is_partial) {
-    jxl_read_number(r, no_bits, zero_to_three); // source
+    *sources |= 1u << jxl_read_number(r, no_bits, zero_to_three);
   }
 }
 
@@ -156,10 +166,11 @@ static void read_place_in_time(jxl_bits *r, frame *f, const ccodecs_jxl_image *i
   static const uint32_t duration_bits[4] = {0, 0, 8, 32};
   static const uint32_t durations[4] = {0, 1, 0, 0};
   uint32_t mode;
-  read_blending(r, f, image->extra_channels, &mode);
+  uint32_t color_sources = 0; // libjxl checks the size of that frame
+  read_blending(r, f, image->extra_channels, &mode, &color_sources);
   f->replaces = mode == 0;
   for (uint32_t i = 0; i < image->extra_channels; i++) {
-    read_blending(r, f, image->extra_channels, &mode);
+    read_blending(r, f, image->extra_channels, &mode, &f->channel_sources);
   }
   if (image->has_animation) {
     f->has_duration = jxl_read_number(r, duration_bits, durations) != 0;
@@ -168,14 +179,17 @@ static void read_place_in_time(jxl_bits *r, frame *f, const ccodecs_jxl_image *i
   f->is_last = jxl_read_bool(r);
 }
 
-static void skip_filter(jxl_bits *r, bool is_modular) {
+/// Returns whether the frame is filtered.
+static bool skip_filter(jxl_bits *r, bool is_modular) {
   if (jxl_read_bool(r)) { // all values are the defaults
-    return;
+    return true;
   }
-  if (jxl_read_bool(r) && jxl_read_bool(r)) {
+  const bool is_smoothed = jxl_read_bool(r);
+  if (is_smoothed && jxl_read_bool(r)) {
     skip_floats(r, 6);
   }
-  if (jxl_read_bits(r, 2) > 0) {
+  const bool keeps_edges = jxl_read_bits(r, 2) > 0;
+  if (keeps_edges) {
     if (!is_modular && jxl_read_bool(r)) {
       skip_floats(r, 8);
     }
@@ -188,6 +202,7 @@ static void skip_filter(jxl_bits *r, bool is_modular) {
     skip_floats(r, is_modular ? 1 : 0);
   }
   skip_extensions(r);
+  return is_smoothed || keeps_edges;
 }
 
 static void read_coding(jxl_bits *r, frame *f, const ccodecs_jxl_image *image) {
@@ -201,7 +216,8 @@ static void read_coding(jxl_bits *r, frame *f, const ccodecs_jxl_image *image) {
     }
     f->upsampling = jxl_read_number(r, no_bits, powers);
     for (uint32_t i = 0; i < image->extra_channels; i++) {
-      jxl_read_bits(r, 2);
+      const bool is_other = 1u << jxl_read_bits(r, 2) != f->upsampling;
+      f->has_reduced_channels = f->has_reduced_channels || is_other;
     }
   }
   if (f->is_modular) {
@@ -244,16 +260,15 @@ static void read_header(jxl_bits *r, frame *f, const ccodecs_jxl_image *image, b
     read_place_in_time(r, f, image);
   }
   f->is_last = f->is_last && f->type == REGULAR;
-  uint32_t slot = 0;
   if (f->type != LOW_FREQUENCY && !f->is_last) {
-    slot = jxl_read_bits(r, 2);
+    f->slot = jxl_read_bits(r, 2);
   }
-  f->is_kept = !f->is_last && (f->type == LOW_FREQUENCY || !f->has_duration || slot != 0);
+  f->is_kept = !f->is_last && (f->type == LOW_FREQUENCY || !f->has_duration || f->slot != 0);
   if (f->type == REFERENCE_ONLY || (is_normal && f->is_kept && f->replaces && !f->is_partial)) {
-    jxl_read_bool(r); // saved before the color transform
+    f->is_kept_early = jxl_read_bool(r);
   }
   r->at += 8 * (uint64_t)jxl_read_number(r, name_bits, name_added);
-  skip_filter(r, f->is_modular);
+  f->is_filtered = skip_filter(r, f->is_modular);
   skip_extensions(r);
 }
 
@@ -301,6 +316,37 @@ static uint32_t samples_of_four(const frame *f) {
   return count;
 }
 
+/// Returns whether libjxl 0.7 stays within its planes when it decodes a frame, and writes all of them.
+static bool is_safe(const ccodecs_jxl_frames *frames, const frame *f, const ccodecs_jxl_image *image) {
+  // It checks the size of the frame below for the colors only, and so reads behind planes of extra channels.
+  if ((f->channel_sources & frames->small_slots) != 0) {
+    return false;
+  }
+  // It draws patches in the coordinates of the extra channels, and so writes behind planes of the colors.
+  const bool is_reduced = f->has_reduced_channels || image->has_reduced_channels;
+  if ((f->flags & USES_PATCHES) != 0 && f->upsampling > 1 && is_reduced) {
+    return false;
+  }
+  // It filters rows of chroma that it has not written, and on ARM leaves its rows. No encoder filters a JPEG's frame.
+  const bool is_subsampled = f->chroma_shift[0] > 0 || f->chroma_shift[1] > 0;
+  if (is_subsampled && (f->is_filtered || f->upsampling > 1)) {
+    return false;
+  }
+  // It does not write the part outside of the image, from which patches may come (CVE-2025-12474).
+  return !(f->is_kept && f->is_kept_early && f->is_outside);
+}
+
+/// Notes which of the kept frames are smaller than the image, as those can be that are not blended.
+static void note_slot(ccodecs_jxl_frames *frames, const frame *f, const ccodecs_jxl_image *image) {
+  if (!f->is_kept || f->type == LOW_FREQUENCY) {
+    return;
+  }
+  const bool is_small = f->width < image->width || f->height < image->height;
+  const bool is_blended = f->type != REFERENCE_ONLY && f->is_partial;
+  frames->small_slots &= ~(1u << f->slot);
+  frames->small_slots |= is_small && !is_blended ? 1u << f->slot : 0;
+}
+
 static void note(ccodecs_jxl_frames *frames, const frame *f, const ccodecs_jxl_image *image) {
   const uint64_t pixels = f->width * f->height;
   const bool is_normal = f->type != REFERENCE_ONLY && f->type != LOW_FREQUENCY;
@@ -340,6 +386,9 @@ ccodecs_status ccodecs_jxl_frames_read(
     if (f.width == 0 || f.height == 0 || f.width > UINT32_MAX / 2 || f.height > UINT32_MAX / 2) {
       return CCODECS_CORRUPT;
     }
+    if (!is_safe(frames, &f, image)) {
+      return CCODECS_UNSUPPORTED;
+    }
     if (!is_preview && (f.is_last || f.has_duration)) {
       note(frames, &f, image);
       frames->is_complete = true;
@@ -348,6 +397,7 @@ ccodecs_status ccodecs_jxl_frames_read(
     uint64_t end = 0;
     CCODECS_TRY(find_end(&r, &f, &end));
     note(frames, &f, image);
+    note_slot(frames, &f, image);
     frames->tried_count = 0;
     frames->at += end > SIZE_MAX - frames->at ? SIZE_MAX - frames->at : (size_t)end;
   }

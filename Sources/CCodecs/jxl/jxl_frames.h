@@ -17,6 +17,7 @@ typedef struct ccodecs_jxl_image {
   bool is_xyb;
   bool has_animation;
   bool has_timecodes;
+  bool has_reduced_channels; ///< At least one extra channel has fewer samples than the colors in every frame.
 } ccodecs_jxl_image;
 
 typedef struct ccodecs_jxl_frames {
@@ -26,6 +27,7 @@ typedef struct ccodecs_jxl_frames {
   uint64_t max_pixels;  ///< Of the largest frame.
   uint64_t kept_pixels; ///< Total of the frames kept for reference by others.
   bool is_complete;     ///< The displayed frame was found.
+  uint32_t small_slots; ///< Bit i: the frame kept in slot i is smaller than the image.
   size_t tried_count;   ///< Bytes of the next frame that did not suffice for its sections.
   // Of the last frame:
   bool has_coefficients;    ///< It consists of the coefficients of all the image's pixels.
@@ -36,7 +38,8 @@ typedef struct ccodecs_jxl_frames {
 /// Continues to read the codestream, of which `count` bytes are available; `is_last` if all are.
 ///
 /// Returns CCODECS_OK when the displayed frame was found, CCODECS_NEEDS_INPUT, CCODECS_CORRUPT, CCODECS_LIMIT, or
-/// CCODECS_UNSUPPORTED for a layer whose sections are out of order.
+/// CCODECS_UNSUPPORTED for a layer whose sections are out of order, or a frame with which libjxl would leave its
+/// planes.
 ccodecs_status ccodecs_jxl_frames_read(
     ccodecs_jxl_frames *frames, const ccodecs_jxl_image *image, const uint8_t *bytes, size_t count, bool is_last);
 

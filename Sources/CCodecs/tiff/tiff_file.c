@@ -195,7 +195,9 @@ uint64_t ccodecs_tiff_file_directory_bytes(const ccodecs_tiff_file *file, uint64
     return 0;
   }
   uint64_t total = 0;
-  for (uint64_t at = offset + count_bytes; entries > 0 && at <= n.count - entry_bytes; entries--, at += entry_bytes) {
+  const uint64_t fitting = (n.count - offset - count_bytes) / entry_bytes;
+  entries = entries < fitting ? entries : fitting;
+  for (uint64_t at = offset + count_bytes; entries > 0; entries--, at += entry_bytes) {
     total += entry_bytes_at(&n, at);
   }
   return total;

@@ -104,7 +104,8 @@ static ccodecs_status begin_frame(ccodecs_encoder *base) {
 
 static ccodecs_status end_frame(ccodecs_encoder *base) {
   webp_encoder *e = (webp_encoder *)base;
-  return base->options.has_frames ? ccodecs_webp_end_frame(e) : ccodecs_webp_compress(e);
+  // A still image is compressed at its end, as its metadata precedes what would be read meanwhile.
+  return base->options.has_frames ? ccodecs_webp_end_frame(e) : CCODECS_OK;
 }
 
 static ccodecs_status finish(ccodecs_encoder *base) {
@@ -113,6 +114,8 @@ static ccodecs_status finish(ccodecs_encoder *base) {
     const ccodecs_status status = ccodecs_webp_finish_animation(e);
     ccodecs_canvases_destroy(&e->canvases, base->budget);
     CCODECS_TRY(status);
+  } else {
+    CCODECS_TRY(ccodecs_webp_compress(e));
   }
   ccodecs_budget_refund(base->budget, e->charged);
   e->charged = 0;

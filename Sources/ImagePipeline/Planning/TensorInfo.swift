@@ -11,20 +11,17 @@ package struct TensorInfo: Sendable, Hashable {
   package var channels: TensorOptions.Channels
   /// The size of the result in pixels.
   package var size: PixelSize
-  /// The part of the result that shows the image: its top left corner and its size in pixels.
-  package var content: (x: Int, y: Int, size: PixelSize) { (left, top, imageSize) }
-  private let left: Int
-  private let top: Int
-  private let imageSize: PixelSize
+  /// The part of the result that shows the image, in pixels.
+  package var content: PixelRect
 
   /// Creates the layout of a result.
   /// - `content`: the part that shows the image.
   package init(
     element: TensorOptions.ElementType, layout: TensorOptions.Layout, channels: TensorOptions.Channels,
-    size: PixelSize, content: (x: Int, y: Int, size: PixelSize)
+    size: PixelSize, content: PixelRect
   ) {
     (self.element, self.layout, self.channels, self.size) = (element, layout, channels, size)
-    (left, top, imageSize) = content
+    self.content = content
   }
 
   /// Creates the layout of a plan's result; `nil` if it is not raw.
@@ -34,7 +31,8 @@ package struct TensorInfo: Sendable, Hashable {
     let framing = plan.framing
     self.init(
       element: options.element, layout: options.layout ?? .hwc, channels: options.order, size: framing.canvasSize,
-      content: (framing.left, framing.top, framing.imageSize))
+      content: PixelRect(
+        x: framing.left, y: framing.top, width: framing.imageSize.width, height: framing.imageSize.height))
   }
 
   /// The size of each dimension.
@@ -75,7 +73,7 @@ extension TensorInfo {
         element: try TensorOptions.ElementType(fields["element_type"], field: "element_type"), layout: layout,
         channels: try TensorOptions.Channels(fields["channels"], field: "channels"),
         size: PixelSize(width: sides.last ?? 0, height: sides.first ?? 0),
-        content: (box[0], box[1], PixelSize(width: box[2], height: box[3])))
+        content: PixelRect(x: box[0], y: box[1], width: box[2], height: box[3]))
     } catch { return nil }
   }
 

@@ -46,7 +46,7 @@ extension Imageworker_V1_TensorInfo {
     let shown = info.content
     content = .with {
       ($0.x, $0.y) = (UInt32(shown.x), UInt32(shown.y))
-      ($0.width, $0.height) = (UInt32(shown.size.width), UInt32(shown.size.height))
+      ($0.width, $0.height) = (UInt32(shown.width), UInt32(shown.height))
     }
   }
 
