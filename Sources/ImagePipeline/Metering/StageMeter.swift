@@ -22,7 +22,7 @@ final class StageMeter {
   private var isFinished = false
 
   init(_ span: StageSpan, tracing: TraceTarget) {
-    name = "\(span)"
+    name = StageSpan.names[span.rawValue]
     tracer = tracing.tracer
     context = tracing.context
     observer = tracing.observer
