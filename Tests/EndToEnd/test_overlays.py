@@ -150,9 +150,11 @@ def test_the_directory_is_read_at_the_start_and_reloaded(tmp_path):
 
 def test_commands_draw_files_and_images_of_a_directory(tmp_path):
     Image.new("RGB", (60, 40), "blue").save(tmp_path / "photo.png")
-    Image.new("RGB", (10, 10), "red").save(tmp_path / "logo.png")
+    for name in "logo.png", "logo, red.png":
+        Image.new("RGB", (10, 10), "red").save(tmp_path / name)
     program = os.environ["IMAGE_WORKER"]
     for options in (["--overlay", f"{tmp_path}/logo.png,gravity=south-east"],
+                    ["--overlay", rf"{tmp_path}/logo\, red.png,gravity=south-east"],
                     ["--overlays", str(tmp_path), "--overlay", "logo,gravity=south-east"]):
         out = tmp_path / "out.png"
         subprocess.run([program, "process", tmp_path / "photo.png", *options, "--out", out], check=True, timeout=60)

@@ -3,6 +3,7 @@
 import asyncio
 import fcntl
 import io
+import json
 import os
 import signal
 import subprocess
@@ -177,6 +178,23 @@ def test_the_client_returns_arrays(arrays):
     assert arrays.tensor(image, dtype="float16").shape == (3, 160, 240)
     assert arrays.tensor(image, width=9, height=7, channels="gray", mode="fit").shape == (1, 7, 9)
     assert np.from_dlpack(array).shape == array.shape
+
+
+def test_commands_print_the_layout_of_tensors(tmp_path, worker):
+    Image.new("RGB", (200, 100), "teal").save(tmp_path / "photo.png")
+    options = ["--format", "raw", "--max-width", "80", "--max-height", "80", "--pad", "--tensor-type", "f16",
+               "--tensor-layout", "chw", "--json"]
+    expected = {
+        "element_type": "f16", "layout": "chw", "channels": "rgb", "shape": [3, 80, 80], "strides": [12800, 160, 2],
+        "content": {"x": 0, "y": 20, "width": 80, "height": 40}}
+    for command in (["process", "--out", tmp_path / "one.raw"], ["batch", "--out", tmp_path / "local"],
+                    ["batch", "--to", worker.address, "--out", tmp_path / "remote"], ["inspect"]):
+        run = subprocess.run(
+            [os.environ["IMAGE_WORKER"], command[0], tmp_path / "photo.png", *command[1:], *options], check=True, timeout=60,
+            capture_output=True, text=True)
+        line = json.loads(run.stdout.splitlines()[0])
+        found = line["output"]["tensor"] if command[0] == "inspect" else line["tensor"]
+        assert found == expected
 
 
 def test_a_preset_decides_what_the_caller_leaves_open(tmp_path):
