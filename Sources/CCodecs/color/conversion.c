@@ -278,7 +278,7 @@ void ccodecs_conversion_destroy(ccodecs_conversion *conversion) {
   ccodecs_free(conversion->allowance.budget, conversion);
 }
 
-// MARK: Single colors
+// MARK: From sRGB
 
 /// The number of pixels that are converted in one call of the library.
 enum { CONVERTED_PIXELS = 1 << 16 };
@@ -311,8 +311,10 @@ static bool convert_from_srgb(cmsContext context, const ccodecs_bytes *profile, 
       uint8_t *samples = pixels + 4 * i;
       cmsDoTransform(transform, samples, samples, (cmsUInt32Number)(left < CONVERTED_PIXELS ? left : CONVERTED_PIXELS));
     }
-    for (size_t i = 0; cmsGetColorSpace(opened) == cmsSigGrayData && i < pixel_count; i++) {
-      memset(pixels + 4 * i + 1, pixels[4 * i], 2);
+    if (cmsGetColorSpace(opened) == cmsSigGrayData) { // which is in the first of four samples
+      for (size_t i = 0; i < pixel_count; i++) {
+        memset(pixels + 4 * i + 1, pixels[4 * i], 2);
+      }
     }
     cmsDeleteTransform(transform);
   }

@@ -110,9 +110,9 @@ struct ByteLimit: Sendable, Hashable {
     guard let choice else { return try trialsByteCount(encoder: encoder) }
     // The rows keep the room of their alpha.
     let alphaByteCount = UInt64(encoder.width) * UInt64(encoder.height)
-    let opaque = try choice.opaque.map { (choice) throws(CodecError) in try trialsByteCount(of: choice) + alphaByteCount
-    }
-    return max(try trialsByteCount(of: choice), opaque ?? 0)
+    var byteCount = try trialsByteCount(of: choice)
+    if let opaque = choice.opaque { byteCount = max(byteCount, try trialsByteCount(of: opaque) + alphaByteCount) }
+    return byteCount
   }
 
   private func trialsByteCount(of choice: FormatChoice) throws(CodecError) -> UInt64 {

@@ -123,14 +123,12 @@ struct SampleSearch {
       compared: compared.map { FormatTrial($0.trial.options, size: $0.size) })
   }
 
-  /// Chooses the only format of a choice whose rows turned out not to be those of others.
+  /// Chooses the quality of the only format that stores the rows.
   private func chooseOnly(_ encoder: EncoderOptions, _ limit: ByteLimit) throws(PipelineError) -> Chosen {
     let limit = limit.applied(to: encoder)
-    guard let target = limit.similarity else {
-      return Chosen(options: encoder, bytes: nil, maxScore: 100, compared: [])
-    }
-    let options = try options(encoder, target: target, limit)
-    return Chosen(options: options, bytes: nil, maxScore: 100, compared: [])
+    var chosen = encoder
+    if let target = limit.similarity { chosen = try options(encoder, target: target, limit) }
+    return Chosen(options: chosen, bytes: nil, maxScore: 100, compared: [])
   }
 
   /// Whether a lossless result may be the smallest.

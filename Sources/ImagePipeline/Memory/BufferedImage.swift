@@ -109,11 +109,10 @@ final class BufferedImage {
   func rows(_ options: EncoderOptions) throws(CodecError) -> [Strip.Rows] {
     guard planes.count == 3, options.subsampling != self.options.subsampling else {
       // Rows without their alpha are shorter than their room.
-      let byteCount = self.options.planeSize(0).width * self.options.pixelFormat.pixelByteCount
-      return planes.map { plane in
-        let rows = plane.rows(count: plane.rowCount)
-        return planes.count == 1
-          ? rows.part(first: 0, count: plane.rowCount, byteOffset: 0, byteCount: byteCount) : rows
+      return planes.enumerated().map { index, plane in
+        let byteCount = self.options.planeSize(index).width * self.options.pixelFormat.pixelByteCount
+        return plane.rows(count: plane.rowCount).part(
+          first: 0, count: plane.rowCount, byteOffset: 0, byteCount: byteCount)
       }
     }
     if halved == nil {
