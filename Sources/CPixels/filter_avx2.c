@@ -7,14 +7,11 @@
 #define TARGET __attribute__((target("avx2,fma")))
 #define LANES 8
 
+#include "filter_area_lanes.h"
 #include "filter_lanes.h"
 
 INLINE lanes clamp_lanes(lanes x) {
   return _mm256_min_ps(_mm256_max_ps(x, _mm256_setzero_ps()), _mm256_set1_ps(1));
-}
-
-INLINE lanes root_lanes(lanes x) {
-  return _mm256_sqrt_ps(x);
 }
 
 INLINE __m256i load(const void *address) {
@@ -101,42 +98,6 @@ TARGET static void store_block(
 
 // MARK: Area
 
-TARGET static void widen(const uint8_t *samples, size_t sample_count, int16_t *wide) {
-  size_t i = 0;
-  for (; i + 16 <= sample_count; i += 16) {
-    const __m256i levels = _mm256_cvtepu8_epi16(_mm_loadu_si128((const __m128i *)(samples + i)));
-    store(wide + i, _mm256_slli_epi16(levels, CPIXELS_AREA_BITS));
-  }
-  cpixels_filter_scalar.widen(samples + i, sample_count - i, wide + i);
-}
-
-/// Premultiplies four pixels.
-INLINE __m256i premultiplied(const uint8_t *rgba) {
-  const __m256i alpha_order = _mm256_setr_epi8(
-      6, 7, 6, 7, 6, 7, 6, 7, 14, 15, 14, 15, 14, 15, 14, 15, 6, 7, 6, 7, 6, 7, 6, 7, 14, 15, 14, 15, 14, 15, 14, 15);
-  const __m256i pixels = _mm256_cvtepu8_epi16(_mm_loadu_si128((const __m128i *)rgba));
-  const __m256i factors = _mm256_blend_epi16(pixels, _mm256_set1_epi16(255), 0x88);
-  const __m256i products = _mm256_mullo_epi16(factors, _mm256_shuffle_epi8(pixels, alpha_order));
-  return _mm256_srli_epi16(_mm256_add_epi16(products, _mm256_set1_epi16(2)), 2);
-}
-
-TARGET static void premultiply(const uint8_t *rgba, size_t pixel_count, int16_t *wide) {
-  size_t i = 0;
-  for (; i + 4 <= pixel_count; i += 4) {
-    store(wide + 4 * i, premultiplied(rgba + 4 * i));
-  }
-  cpixels_filter_scalar.premultiply(rgba + 4 * i, pixel_count - i, wide + 4 * i);
-}
-
-TARGET static void accumulate(const int16_t *wide, size_t sample_count, uint32_t *sums) {
-  size_t i = 0;
-  for (; i + 8 <= sample_count; i += 8) {
-    const __m256i samples = _mm256_cvtepi16_epi32(_mm_loadu_si128((const __m128i *)(wide + i)));
-    store(sums + i, _mm256_add_epi32(load(sums + i), samples));
-  }
-  cpixels_filter_scalar.accumulate(wide + i, sample_count - i, sums + i);
-}
-
 /// The sums of 16 samples, as 32-bit numbers in unpacked order.
 typedef struct unpacked_sums {
   __m256i low;
@@ -173,103 +134,6 @@ TARGET static void convolve(const cpixels_taps *taps, size_t sample_count, int16
     store(wide + x, rounded(left, bits));
     store(wide + x + 16, rounded(right, bits));
   }
-}
-
-/// Blends eight samples in 32 bits: `source` is 8-bit, `filtered` is Q6; the result is not clamped.
-INLINE __m256i blended(__m256i source, __m256i filtered, __m256i gain, __m256i threshold) {
-  const int bits = CPIXELS_AREA_BITS + CPIXELS_GAIN_BITS;
-  const __m256i all = _mm256_sub_epi32(_mm256_slli_epi32(source, CPIXELS_AREA_BITS), filtered);
-  const __m256i is_large = _mm256_cmpgt_epi32(_mm256_abs_epi32(all), threshold);
-  const __m256i change = _mm256_mullo_epi32(_mm256_and_si256(all, is_large), gain);
-  const __m256i base = _mm256_add_epi32(_mm256_slli_epi32(source, bits), _mm256_set1_epi32(1 << (bits - 1)));
-  return _mm256_srai_epi32(_mm256_add_epi32(base, change), bits);
-}
-
-/// Packs two registers of eight 32-bit numbers into 16 bytes, with clamping.
-INLINE __m128i bytes_of(__m256i low, __m256i high) {
-  const __m256i words = _mm256_permute4x64_epi64(_mm256_packs_epi32(low, high), 0xD8);
-  return _mm_packus_epi16(_mm256_castsi256_si128(words), _mm256_extracti128_si256(words, 1));
-}
-
-INLINE __m256i eight_levels(const uint8_t *levels) {
-  return _mm256_cvtepu8_epi32(_mm_loadl_epi64((const __m128i *)levels));
-}
-
-INLINE __m256i eight_samples(const int16_t *wide) {
-  return _mm256_cvtepi16_epi32(_mm_loadu_si128((const __m128i *)wide));
-}
-
-TARGET static void blend(
-    const uint8_t *source, const int16_t *wide, size_t sample_count, int32_t gain, int32_t threshold,
-    uint8_t *destination) {
-  const __m256i gains = _mm256_set1_epi32(gain);
-  const __m256i thresholds = _mm256_set1_epi32(threshold);
-  size_t i = 0;
-  for (; i + 16 <= sample_count; i += 16) {
-    const __m256i low = blended(eight_levels(source + i), eight_samples(wide + i), gains, thresholds);
-    const __m256i high = blended(eight_levels(source + i + 8), eight_samples(wide + i + 8), gains, thresholds);
-    _mm_storeu_si128((__m128i *)(destination + i), bytes_of(low, high));
-  }
-  cpixels_filter_scalar.blend(source + i, wide + i, sample_count - i, gain, threshold, destination + i);
-}
-
-/// Divides two filtered pixels by their alpha, in Q6; returns the source where alpha is 0.
-INLINE __m256i straightened(__m256i source, __m256i filtered) {
-  const __m256i alphas = _mm256_shuffle_epi32(filtered, 0xFF);
-  const __m256i divisors = _mm256_max_epi32(alphas, _mm256_set1_epi32(1));
-  const __m256 white = _mm256_set1_ps((float)CPIXELS_AREA_WHITE);
-  const __m256 product = _mm256_mul_ps(_mm256_cvtepi32_ps(filtered), white);
-  const __m256 quotient = _mm256_div_ps(product, _mm256_cvtepi32_ps(divisors));
-  const __m256i colors = _mm256_cvttps_epi32(_mm256_add_ps(quotient, _mm256_set1_ps(0.5f)));
-  const __m256i limited = _mm256_min_epi32(colors, _mm256_set1_epi32(CPIXELS_AREA_WHITE));
-  const __m256i is_clear = _mm256_cmpgt_epi32(_mm256_set1_epi32(1), alphas);
-  return _mm256_blendv_epi8(limited, _mm256_slli_epi32(source, CPIXELS_AREA_BITS), is_clear);
-}
-
-TARGET static void blend_over_alpha(
-    const uint8_t *rgba, const int16_t *wide, size_t pixel_count, int32_t gain, int32_t threshold,
-    uint8_t *destination) {
-  const __m256i gains = _mm256_set1_epi32(gain);
-  const __m256i thresholds = _mm256_set1_epi32(threshold);
-  const __m128i is_alpha = _mm_set1_epi32((int)0xFF000000);
-  size_t i = 0;
-  for (; i + 4 <= pixel_count; i += 4) {
-    const __m256i source_low = eight_levels(rgba + 4 * i);
-    const __m256i source_high = eight_levels(rgba + 4 * i + 8);
-    const __m256i filtered_low = straightened(source_low, eight_samples(wide + 4 * i));
-    const __m256i filtered_high = straightened(source_high, eight_samples(wide + 4 * i + 8));
-    const __m128i bytes = bytes_of(
-        blended(source_low, filtered_low, gains, thresholds), blended(source_high, filtered_high, gains, thresholds));
-    const __m128i source = _mm_loadu_si128((const __m128i *)(rgba + 4 * i));
-    _mm_storeu_si128((__m128i *)(destination + 4 * i), _mm_blendv_epi8(bytes, source, is_alpha));
-  }
-  cpixels_filter_scalar.blend_over_alpha(
-      rgba + 4 * i, wide + 4 * i, pixel_count - i, gain, threshold, destination + 4 * i);
-}
-
-/// Returns source + the rounded product of gain and (source - filtered), for eight samples in 32 bits.
-INLINE __m256i mixed(__m256i source, __m256i filtered, __m256i gain) {
-  const __m256i product = _mm256_mullo_epi32(_mm256_sub_epi32(source, filtered), gain);
-  const __m256i half = _mm256_set1_epi32(1 << (CPIXELS_GAIN_BITS - 1));
-  return _mm256_add_epi32(source, _mm256_srai_epi32(_mm256_add_epi32(product, half), CPIXELS_GAIN_BITS));
-}
-
-TARGET static void blend_premultiplied(
-    const uint8_t *rgba, const int16_t *wide, size_t pixel_count, int32_t gain, uint16_t *destination) {
-  const __m256i gains = _mm256_set1_epi32(gain);
-  size_t i = 0;
-  for (; i + 4 <= pixel_count; i += 4) {
-    const __m256i source = premultiplied(rgba + 4 * i);
-    const __m256i source_low = _mm256_cvtepi16_epi32(_mm256_castsi256_si128(source));
-    const __m256i source_high = _mm256_cvtepi16_epi32(_mm256_extracti128_si256(source, 1));
-    const __m256i low = mixed(source_low, eight_samples(wide + 4 * i), gains);
-    const __m256i high = mixed(source_high, eight_samples(wide + 4 * i + 8), gains);
-    const __m256i words = _mm256_permute4x64_epi64(_mm256_packs_epi32(low, high), 0xD8);
-    const __m256i minimum = _mm256_max_epi16(words, _mm256_setzero_si256());
-    const __m256i limited = _mm256_min_epi16(minimum, _mm256_set1_epi16(16256));
-    store(destination + 4 * i, _mm256_slli_epi16(limited, 2));
-  }
-  cpixels_filter_scalar.blend_premultiplied(rgba + 4 * i, wide + 4 * i, pixel_count - i, gain, destination + 4 * i);
 }
 
 const cpixels_filter_kernels cpixels_filter_avx2 = CPIXELS_FILTER_KERNELS;

@@ -1,6 +1,7 @@
 // The steps of a color program over vectors of floats, written once for all instruction sets. The including file
-// defines LANES (the number of floats in a vector), TARGET (a function attribute), clamp_lanes and root_lanes. The
-// operations and their order are the same as in filter_scalar.c.
+// defines LANES (the number of floats in a vector), TARGET (a function attribute) and clamp_lanes. All
+// versions perform the same operations in the same order, so that every instruction set produces the same samples.
+// Fusing a multiplication and an addition into one rounding would break this.
 
 #include "filter_kernels.h"
 #include "lanes.h"
@@ -10,7 +11,6 @@
 #pragma STDC FP_CONTRACT OFF
 
 INLINE lanes clamp_lanes(lanes x);
-INLINE lanes root_lanes(lanes x);
 
 INLINE lanes all_lanes(float x) {
   return x - (lanes){0};
@@ -21,6 +21,7 @@ INLINE lanes select_lanes(whole_lanes mask, lanes x, lanes otherwise) {
 }
 
 INLINE lanes binary_logarithm(lanes x) {
+  // Chosen so that the remaining factor of x is between the square roots of 1/2 and 2, where the series is short.
   const whole_lanes exponent = ((whole_lanes)x - 0x3F3504F3) >> 23;
   const lanes rest = (lanes)((whole_lanes)x - (exponent << 23));
   const lanes t = (rest - 1) / (rest + 1);
@@ -47,6 +48,7 @@ INLINE lanes power_of_two(lanes x) {
   return series * (lanes)((whole + 127) << 23);
 }
 
+/// Returns x^exponent for x >= 0, accurate to a few millionths.
 INLINE lanes power(lanes x, float exponent) {
   const lanes result = power_of_two(exponent * binary_logarithm(x));
   return select_lanes(x < CPIXELS_SMALLEST_BASE, (lanes){0}, result);
@@ -85,6 +87,7 @@ TARGET static void step_threshold(const float *n, size_t count, float *red, floa
 
 TARGET static void step_vignette(
     const float *n, const cpixels_color_place *place, size_t count, float *red, float *green, float *blue) {
+  // Twice the distance from the center in pixels is an integer, so both halves are exactly symmetric.
   const float across = 1 / (float)place->width;
   const float down = (float)(2 * (int32_t)place->y + 1 - (int32_t)place->height) * (1 / (float)place->height);
   const float down_square = down * down;
@@ -96,7 +99,7 @@ TARGET static void step_vignette(
   }
   for (size_t i = 0; i < count; i += LANES, odd += 2 * LANES) {
     const lanes right = __builtin_convertvector(odd, lanes) * across;
-    const lanes distance = root_lanes((right * right + down_square) * 0.5f);
+    const lanes distance = __builtin_elementwise_sqrt((right * right + down_square) * 0.5f);
     const lanes t = clamp_lanes((distance - n[0]) * rise);
     const lanes keep = 1 - n[2] * (t * t * (3 - 2 * t));
     store_lanes(red + i, load_lanes(red + i) * keep);
@@ -160,7 +163,7 @@ TARGET static void step(
 
 /// Clears the part of the block after the last pixel that the steps process, so that they never read uninitialized
 /// values.
-TARGET static void clear_rest(size_t pixel_count, cpixels_color_block *block) {
+INLINE void clear_rest(size_t pixel_count, cpixels_color_block *block) {
   if (pixel_count < CPIXELS_COLOR_BLOCK) {
     const size_t rest = CPIXELS_COLOR_BLOCK - pixel_count;
     const size_t count = rest < LANES ? rest : LANES;

@@ -2,15 +2,14 @@
 // same order, so that every instruction set produces the same samples. Fusing a multiplication and an addition into one
 // rounding would break this.
 
-#include "filter_kernels.h"
+#define TARGET
+#define LANES 4
 
-#include <math.h>
-#include <string.h>
+#include "filter_lanes.h"
 
-#pragma STDC FP_CONTRACT OFF
-
-static inline float clamped(float x) {
-  return x < 0 ? 0 : x > 1 ? 1 : x;
+INLINE lanes clamp_lanes(lanes x) {
+  const lanes positive = select_lanes(x > 0, x, (lanes){0});
+  return select_lanes(positive < 1, positive, all_lanes(1));
 }
 
 static inline int32_t limited(int32_t value, int32_t low, int32_t high) {
@@ -38,10 +37,14 @@ static void map_levels(
 static void load_block(
     const float *table, uint32_t channels, const uint8_t *source, size_t pixel_count, cpixels_color_block *block) {
   cpixels_split_scalar(source, pixel_count, channels, block->levels[0], CPIXELS_COLOR_BLOCK);
+  clear_rest(pixel_count, block);
   for (uint32_t c = 0; c < 3; c++) {
-    for (size_t i = 0; i < pixel_count; i++) {
-      const uint8_t level = block->levels[c][i];
-      block->planes[c][i] = table != NULL ? table[level] : (float)level * (1 / 255.0f);
+    const uint8_t *levels = block->levels[c];
+    float *plane = block->planes[c];
+    for (size_t i = 0; i < pixel_count; i += LANES) {
+      for (size_t lane = i; lane < i + LANES; lane++) {
+        plane[lane] = table != NULL ? table[levels[lane]] : (float)levels[lane] * (1 / 255.0f);
+      }
     }
   }
 }
@@ -53,128 +56,6 @@ static void store_block(cpixels_color_block *block, uint32_t channels, size_t pi
     }
   }
   cpixels_join_scalar(block->levels[0], CPIXELS_COLOR_BLOCK, pixel_count, channels, destination);
-}
-
-static inline float binary_logarithm(float x) {
-  uint32_t bits;
-  memcpy(&bits, &x, sizeof bits);
-  // Chosen so that the remaining factor of x is between the square roots of 1/2 and 2, where the series is short.
-  const int32_t exponent = (int32_t)(bits - 0x3F3504F3) >> 23;
-  bits -= (uint32_t)exponent << 23;
-  float rest;
-  memcpy(&rest, &bits, sizeof rest);
-  const float t = (rest - 1) / (rest + 1);
-  const float square = t * t;
-  float series = CPIXELS_LOG_9 * square + CPIXELS_LOG_7;
-  series = series * square + CPIXELS_LOG_5;
-  series = series * square + CPIXELS_LOG_3;
-  series = series * square + CPIXELS_LOG_1;
-  return (float)exponent + t * series;
-}
-
-static inline float power_of_two(float x) {
-  const float limit = x < -125 ? -125 : x > 125 ? 125 : x;
-  const int32_t whole = (int32_t)(limit + (limit < 0 ? -0.5f : 0.5f));
-  const float rest = limit - (float)whole;
-  float series = CPIXELS_EXP_6 * rest + CPIXELS_EXP_5;
-  series = series * rest + CPIXELS_EXP_4;
-  series = series * rest + CPIXELS_EXP_3;
-  series = series * rest + CPIXELS_EXP_2;
-  series = series * rest + CPIXELS_EXP_1;
-  series = series * rest + 1;
-  const uint32_t bits = (uint32_t)(whole + 127) << 23;
-  float scale;
-  memcpy(&scale, &bits, sizeof scale);
-  return series * scale;
-}
-
-/// Returns x^exponent for x >= 0, accurate to a few millionths.
-static inline float power(float x, float exponent) {
-  return x < CPIXELS_SMALLEST_BASE ? 0 : power_of_two(exponent * binary_logarithm(x));
-}
-
-static inline float exposed(float x, float gain) {
-  const float curved = power((x + CPIXELS_SRGB_OFFSET) * (1 / (1 + CPIXELS_SRGB_OFFSET)), 2.4f);
-  const float light = (x > CPIXELS_SRGB_DECODE_KNEE ? curved : x * (1 / CPIXELS_SRGB_SLOPE)) * gain;
-  const float encoded = power(light, 1 / 2.4f) * (1 + CPIXELS_SRGB_OFFSET) - CPIXELS_SRGB_OFFSET;
-  return light > CPIXELS_SRGB_ENCODE_KNEE ? encoded : light * CPIXELS_SRGB_SLOPE;
-}
-
-static void step_matrix(const float *m, size_t count, float *red, float *green, float *blue) {
-  for (size_t i = 0; i < count; i++) {
-    const float r = red[i];
-    const float g = green[i];
-    const float b = blue[i];
-    red[i] = clamped(m[0] * r + m[1] * g + m[2] * b + m[3]);
-    green[i] = clamped(m[4] * r + m[5] * g + m[6] * b + m[7]);
-    blue[i] = clamped(m[8] * r + m[9] * g + m[10] * b + m[11]);
-  }
-}
-
-static void step_threshold(const float *n, size_t count, float *red, float *green, float *blue) {
-  for (size_t i = 0; i < count; i++) {
-    const float sum = n[0] * red[i] + n[1] * green[i] + n[2] * blue[i];
-    const float white = sum >= n[3] - CPIXELS_THRESHOLD_SLACK ? n[4] : 0;
-    red[i] = clamped(red[i] - n[4] * red[i] + white);
-    green[i] = clamped(green[i] - n[4] * green[i] + white);
-    blue[i] = clamped(blue[i] - n[4] * blue[i] + white);
-  }
-}
-
-static void step_vignette(
-    const float *n, const cpixels_color_place *place, size_t count, float *red, float *green, float *blue) {
-  // Twice the distance from the center in pixels is an integer, so both halves are exactly symmetric.
-  const float across = 1 / (float)place->width;
-  const float down = (float)(2 * (int32_t)place->y + 1 - (int32_t)place->height) * (1 / (float)place->height);
-  const float down_square = down * down;
-  const float rise = 1 / n[1];
-  const int32_t first = 2 * (int32_t)place->x + 1 - (int32_t)place->width;
-  for (size_t i = 0; i < count; i++) {
-    const float right = (float)(first + 2 * (int32_t)i) * across;
-    const float distance = sqrtf((right * right + down_square) * 0.5f);
-    const float t = clamped((distance - n[0]) * rise);
-    const float keep = 1 - n[2] * (t * t * (3 - 2 * t));
-    red[i] *= keep;
-    green[i] *= keep;
-    blue[i] *= keep;
-  }
-}
-
-static void step(
-    const cpixels_color_step *step, const cpixels_color_place *place, size_t pixel_count, cpixels_color_block *block) {
-  const float *n = step->numbers;
-  float *red = block->planes[0];
-  float *green = block->planes[1];
-  float *blue = block->planes[2];
-  switch (step->kind) {
-  case CPIXELS_COLOR_MATRIX:
-    step_matrix(n, pixel_count, red, green, blue);
-    return;
-  case CPIXELS_COLOR_THRESHOLD:
-    step_threshold(n, pixel_count, red, green, blue);
-    return;
-  case CPIXELS_COLOR_VIGNETTE:
-    step_vignette(n, place, pixel_count, red, green, blue);
-    return;
-  default:
-    break;
-  }
-  for (uint32_t c = 0; c < 3; c++) {
-    float *plane = block->planes[c];
-    for (size_t i = 0; i < pixel_count; i++) {
-      const float x = plane[i];
-      switch (step->kind) {
-      case CPIXELS_COLOR_LINEAR:
-        plane[i] = clamped(n[0] * x + n[1]);
-        break;
-      case CPIXELS_COLOR_POWER:
-        plane[i] = clamped(x + n[3] * (n[1] * power(x, n[0]) + n[2] - x));
-        break;
-      default:
-        plane[i] = clamped(x + n[1] * (exposed(x, n[0]) - x));
-      }
-    }
-  }
 }
 
 // MARK: Area

@@ -436,7 +436,12 @@ static size_t faces_of(
 }
 
 const cpixels_network_kernels *cpixels_network_kernels_of(cpixels_isa isa) {
+#if defined(__x86_64__)
   return CPIXELS_CHOOSE(cpixels_network, isa);
+#else
+  (void)isa;
+  return &cpixels_network_scalar; // in vectors of clang, which NEON has
+#endif
 }
 
 size_t cpixels_network_find(

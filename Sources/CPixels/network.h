@@ -3,7 +3,7 @@
 //   network_reader.c: the tables of a TensorFlow Lite file, each offset of which is checked
 //   network_file.c:   the operators of such a file -> layers
 //   network.c:        the planes of an image through all layers, and the faces in what comes out
-//   network_scalar.c, network_lanes.h with network_avx2.c and network_neon.c: the arithmetic of a layer
+//   network_scalar.c, network_lanes.h with network_avx2.c: the arithmetic of a layer
 //
 // Values are planes of floats, one for each channel, without gaps between them. A row has at least one column more than
 // values, and these are zero: they are the border right of the row, and left of the next one.
@@ -91,7 +91,6 @@ typedef struct cpixels_network_kernels {
 
 extern const cpixels_network_kernels cpixels_network_scalar;
 extern const cpixels_network_kernels cpixels_network_avx2;
-extern const cpixels_network_kernels cpixels_network_neon;
 
 const cpixels_network_kernels *cpixels_network_kernels_of(cpixels_isa isa);
 

@@ -5,12 +5,14 @@
 
 #if defined(__x86_64__)
 
-#include "kernels.h"
-
 #include <immintrin.h>
 #include <string.h>
 
 #define AVX2 __attribute__((target("avx2,fma")))
+#define TARGET AVX2
+#define LANES 8
+
+#include "resize_lanes.h"
 
 enum { HORIZONTAL_SHIFT = CPIXELS_WEIGHT_BITS - CPIXELS_INTERMEDIATE_BITS };
 enum { VERTICAL_SHIFT = CPIXELS_WEIGHT_BITS + CPIXELS_INTERMEDIATE_BITS };
@@ -207,53 +209,8 @@ AVX2 static void vertical_u8(
 
 // MARK: 16 bits
 
-AVX2 static void widen_u16(const uint16_t *samples, size_t sample_count, float *floats) {
-  size_t i = 0;
-  for (; i + 8 <= sample_count; i += 8) {
-    const __m256i wide = _mm256_cvtepu16_epi32(_mm_loadu_si128((const __m128i *)(samples + i)));
-    _mm256_storeu_ps(floats + i, _mm256_cvtepi32_ps(wide));
-  }
-  for (; i < sample_count; i++) {
-    floats[i] = samples[i];
-  }
-}
-
 AVX2 static void linearize_rgb8(const float levels[256], const uint8_t *rgb, size_t pixel_count, float *lanes) {
   cpixels_resize_scalar.linearize_rgb8(levels, rgb, pixel_count, lanes);
-}
-
-/// Adds the products of two adjacent taps of a pixel of four lanes, whose weights are `two`, to the sums of rows a and
-/// b.
-AVX2 static inline void add_two_taps(__m256 two, const float *a, const float *b, __m256 *sum_a, __m256 *sum_b) {
-  const __m256 weight = _mm256_permutevar_ps(two, _mm256_setr_epi32(0, 0, 0, 0, 1, 1, 1, 1));
-  *sum_a = _mm256_fmadd_ps(_mm256_loadu_ps(a), weight, *sum_a);
-  *sum_b = _mm256_fmadd_ps(_mm256_loadu_ps(b), weight, *sum_b);
-}
-
-/// Adds up the four partial sums of a pixel's lanes, in the order of the wider kernel.
-AVX2 static inline __m128 add_up_quarters(__m256 first, __m256 second) {
-  const __m256 halves = _mm256_add_ps(first, second);
-  return _mm_add_ps(_mm256_castps256_ps128(halves), _mm256_extractf128_ps(halves, 1));
-}
-
-/// Computes one destination pixel of four lanes at a time, four taps at a time, in four partial sums.
-AVX2 static void horizontal_four(const cpixels_axis *axis, const float *a, const float *b, float *out_a, float *out_b) {
-  for (uint32_t d = 0; d < axis->destination_count; d++) {
-    const float *pixels_a = a + (size_t)axis->first[d] * 4;
-    const float *pixels_b = b + (size_t)axis->first[d] * 4;
-    const float *weights = axis->float_weights + (size_t)d * axis->window;
-    __m256 sums_a[2] = {_mm256_setzero_ps(), _mm256_setzero_ps()};
-    __m256 sums_b[2] = {_mm256_setzero_ps(), _mm256_setzero_ps()};
-    for (uint32_t t = 0; t < axis->tap_count; t += 4) {
-      const __m256 four = _mm256_broadcast_ps((const __m128 *)(const void *)(weights + t));
-      const float *at_a = pixels_a + (size_t)t * 4;
-      const float *at_b = pixels_b + (size_t)t * 4;
-      add_two_taps(four, at_a, at_b, &sums_a[0], &sums_b[0]);
-      add_two_taps(_mm256_permute_ps(four, 0x4E), at_a + 8, at_b + 8, &sums_a[1], &sums_b[1]);
-    }
-    _mm_storeu_ps(out_a + (size_t)d * 4, add_up_quarters(sums_a[0], sums_a[1]));
-    _mm_storeu_ps(out_b + (size_t)d * 4, add_up_quarters(sums_b[0], sums_b[1]));
-  }
 }
 
 AVX2 static inline float add_up_floats(__m256 sum) {
@@ -286,67 +243,6 @@ AVX2 static void horizontal_float(
     horizontal_four(axis, a, b, out_a, out_b);
   } else {
     horizontal_one(axis, a, b, out_a, out_b);
-  }
-}
-
-/// Rounds sixteen samples to nearest like the scalar kernel, by adding a half and truncating; packing clamps.
-AVX2 static inline __m256i round_16(__m256 low, __m256 high) {
-  const __m256 half = _mm256_set1_ps(0.5f);
-  const __m256i packed = _mm256_packus_epi32(
-      _mm256_cvttps_epi32(_mm256_add_ps(low, half)), _mm256_cvttps_epi32(_mm256_add_ps(high, half)));
-  return _mm256_permute4x64_epi64(packed, 0xD8);
-}
-
-/// Computes the 32 sums that start at `x`.
-AVX2 static inline __attribute__((always_inline)) void vertical_32_float(
-    const float *const *rows, const float *weights, uint32_t row_count, size_t x, __m256 sums[4]) {
-  __m256 sum_0 = _mm256_setzero_ps();
-  __m256 sum_1 = _mm256_setzero_ps();
-  __m256 sum_2 = _mm256_setzero_ps();
-  __m256 sum_3 = _mm256_setzero_ps();
-  for (uint32_t t = 0; t < row_count; t++) {
-    const __m256 weight = _mm256_set1_ps(weights[t]);
-    const float *at = rows[t] + x;
-    sum_0 = _mm256_fmadd_ps(_mm256_loadu_ps(at), weight, sum_0);
-    sum_1 = _mm256_fmadd_ps(_mm256_loadu_ps(at + 8), weight, sum_1);
-    sum_2 = _mm256_fmadd_ps(_mm256_loadu_ps(at + 16), weight, sum_2);
-    sum_3 = _mm256_fmadd_ps(_mm256_loadu_ps(at + 24), weight, sum_3);
-  }
-  sums[0] = sum_0;
-  sums[1] = sum_1;
-  sums[2] = sum_2;
-  sums[3] = sum_3;
-}
-
-AVX2 static void vertical_float(
-    const float *const *rows, const float *weights, uint32_t row_count, size_t sample_count, float *destination) {
-  for (size_t x = 0; x < sample_count; x += 32) {
-    __m256 sums[4];
-    vertical_32_float(rows, weights, row_count, x, sums);
-    for (size_t i = 0; i < 4; i++) {
-      _mm256_storeu_ps(destination + x + 8 * i, sums[i]);
-    }
-  }
-}
-
-AVX2 static inline void vertical_32_u16(
-    const float *const *rows, const float *weights, uint32_t row_count, size_t x, uint16_t *destination) {
-  __m256 sums[4];
-  vertical_32_float(rows, weights, row_count, x, sums);
-  _mm256_storeu_si256((__m256i *)destination, round_16(sums[0], sums[1]));
-  _mm256_storeu_si256((__m256i *)(destination + 16), round_16(sums[2], sums[3]));
-}
-
-AVX2 static void vertical_u16(
-    const float *const *rows, const float *weights, uint32_t row_count, size_t sample_count, uint16_t *destination) {
-  size_t x = 0;
-  for (; x + 32 <= sample_count; x += 32) {
-    vertical_32_u16(rows, weights, row_count, x, destination + x);
-  }
-  if (x < sample_count) {
-    uint16_t last[32];
-    vertical_32_u16(rows, weights, row_count, x, last);
-    memcpy(destination + x, last, (sample_count - x) * sizeof *last);
   }
 }
 

@@ -3,12 +3,14 @@
 
 #if defined(__x86_64__)
 
-#include "kernels.h"
-
 #include <immintrin.h>
 #include <string.h>
 
 #define AVX512 __attribute__((target("avx512f,avx512bw,avx512vl,avx512vbmi,avx512vnni")))
+#define TARGET AVX512
+#define LANES 16
+
+#include "resize_lanes.h"
 
 enum { HORIZONTAL_SHIFT = CPIXELS_WEIGHT_BITS - CPIXELS_INTERMEDIATE_BITS };
 enum { VERTICAL_SHIFT = CPIXELS_WEIGHT_BITS + CPIXELS_INTERMEDIATE_BITS };
@@ -173,17 +175,6 @@ AVX512 static void vertical_u8(
 
 // MARK: 16 bits
 
-AVX512 static void widen_u16(const uint16_t *samples, size_t sample_count, float *floats) {
-  size_t i = 0;
-  for (; i + 16 <= sample_count; i += 16) {
-    const __m256i narrow = _mm256_loadu_si256((const __m256i *)(const void *)(samples + i));
-    _mm512_storeu_ps(floats + i, _mm512_cvtepi32_ps(_mm512_cvtepu16_epi32(narrow)));
-  }
-  for (; i < sample_count; i++) {
-    floats[i] = samples[i];
-  }
-}
-
 /// A table of 256 bytes in registers.
 typedef struct byte_table {
   __m512i quarters[4];
@@ -243,92 +234,12 @@ AVX512 static void linearize_rgb8(const float levels[256], const uint8_t *rgb, s
   }
 }
 
-/// Adds up the four partial sums of a pixel's lanes.
-AVX512 static inline __m128 add_up_quarters(__m512 sum) {
-  const __m512 halves = _mm512_add_ps(sum, _mm512_shuffle_f32x4(sum, sum, 0x4E));
-  return _mm512_castps512_ps128(_mm512_add_ps(halves, _mm512_shuffle_f32x4(halves, halves, 0xB1)));
-}
-
-/// Computes one destination pixel of four lanes at a time, four taps at a time, in four partial sums.
-AVX512 static void horizontal_four(
-    const cpixels_axis *axis, const float *a, const float *b, float *out_a, float *out_b) {
-  const __m512i order = _mm512_setr_epi32(0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3);
-  for (uint32_t d = 0; d < axis->destination_count; d++) {
-    const float *pixels_a = a + (size_t)axis->first[d] * 4;
-    const float *pixels_b = b + (size_t)axis->first[d] * 4;
-    const float *weights = axis->float_weights + (size_t)d * axis->window;
-    __m512 sum_a = _mm512_setzero_ps();
-    __m512 sum_b = _mm512_setzero_ps();
-    for (uint32_t t = 0; t < axis->tap_count; t += 4) {
-      const __m512 four = _mm512_broadcast_f32x4(_mm_loadu_ps(weights + t));
-      const __m512 weight = _mm512_permutevar_ps(four, order);
-      sum_a = _mm512_fmadd_ps(_mm512_loadu_ps(pixels_a + (size_t)t * 4), weight, sum_a);
-      sum_b = _mm512_fmadd_ps(_mm512_loadu_ps(pixels_b + (size_t)t * 4), weight, sum_b);
-    }
-    _mm_storeu_ps(out_a + (size_t)d * 4, add_up_quarters(sum_a));
-    _mm_storeu_ps(out_b + (size_t)d * 4, add_up_quarters(sum_b));
-  }
-}
-
 AVX512 static void horizontal_float(
     const cpixels_axis *axis, uint32_t lane_count, const float *a, const float *b, float *out_a, float *out_b) {
   if (axis->layout != CPIXELS_LAYOUT_COPY && lane_count == 4) {
     horizontal_four(axis, a, b, out_a, out_b);
   } else {
     cpixels_resize_avx2.horizontal_float(axis, lane_count, a, b, out_a, out_b); // too few taps to fill wider registers
-  }
-}
-
-/// Rounds sixteen samples to nearest like the scalar kernel, by adding a half and truncating; packing clamps.
-AVX512 static inline __m256i round_16(__m512 sum) {
-  const __m512i whole = _mm512_cvttps_epi32(_mm512_add_ps(sum, _mm512_set1_ps(0.5f)));
-  return _mm512_cvtusepi32_epi16(_mm512_max_epi32(whole, _mm512_setzero_si512()));
-}
-
-/// 32 sums.
-typedef struct sums_32 {
-  __m512 low;
-  __m512 high;
-} sums_32;
-
-/// Computes the 32 sums that start at `x`.
-AVX512 static inline sums_32 vertical_32_float(
-    const float *const *rows, const float *weights, uint32_t row_count, size_t x) {
-  __m512 low = _mm512_setzero_ps();
-  __m512 high = _mm512_setzero_ps();
-  for (uint32_t t = 0; t < row_count; t++) {
-    const __m512 weight = _mm512_set1_ps(weights[t]);
-    low = _mm512_fmadd_ps(_mm512_loadu_ps(rows[t] + x), weight, low);
-    high = _mm512_fmadd_ps(_mm512_loadu_ps(rows[t] + x + 16), weight, high);
-  }
-  return (sums_32){low, high};
-}
-
-AVX512 static void vertical_float(
-    const float *const *rows, const float *weights, uint32_t row_count, size_t sample_count, float *destination) {
-  for (size_t x = 0; x < sample_count; x += 32) {
-    const sums_32 sums = vertical_32_float(rows, weights, row_count, x);
-    _mm512_storeu_ps(destination + x, sums.low);
-    _mm512_storeu_ps(destination + x + 16, sums.high);
-  }
-}
-
-/// Computes the 32 samples that start at `x`.
-AVX512 static inline __m512i vertical_32_u16(
-    const float *const *rows, const float *weights, uint32_t row_count, size_t x) {
-  const sums_32 sums = vertical_32_float(rows, weights, row_count, x);
-  return _mm512_inserti64x4(_mm512_castsi256_si512(round_16(sums.low)), round_16(sums.high), 1);
-}
-
-AVX512 static void vertical_u16(
-    const float *const *rows, const float *weights, uint32_t row_count, size_t sample_count, uint16_t *destination) {
-  size_t x = 0;
-  for (; x + 32 <= sample_count; x += 32) {
-    _mm512_storeu_si512(destination + x, vertical_32_u16(rows, weights, row_count, x));
-  }
-  if (x < sample_count) {
-    const __mmask32 rest = ((__mmask32)1 << (sample_count - x)) - 1;
-    _mm512_mask_storeu_epi16(destination + x, rest, vertical_32_u16(rows, weights, row_count, x));
   }
 }
 

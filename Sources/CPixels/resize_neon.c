@@ -2,10 +2,13 @@
 
 #if defined(__aarch64__)
 
-#include "kernels.h"
-
 #include <arm_neon.h>
 #include <string.h>
+
+#define TARGET
+#define LANES 4
+
+#include "resize_lanes.h"
 
 enum { HORIZONTAL_SHIFT = CPIXELS_WEIGHT_BITS - CPIXELS_INTERMEDIATE_BITS };
 enum { VERTICAL_SHIFT = CPIXELS_WEIGHT_BITS + CPIXELS_INTERMEDIATE_BITS };
@@ -72,81 +75,16 @@ static void vertical_u8(
   }
 }
 
-static void widen_u16(const uint16_t *samples, size_t sample_count, float *floats) {
-  cpixels_resize_scalar.widen_u16(samples, sample_count, floats); // vectorized by the compiler
-}
-
 static void linearize_rgb8(const float levels[256], const uint8_t *rgb, size_t pixel_count, float *lanes) {
   cpixels_resize_scalar.linearize_rgb8(levels, rgb, pixel_count, lanes); // lookups, not arithmetic
 }
 
-/// Computes one destination pixel of four lanes at a time, for two rows.
 static void horizontal_float(
     const cpixels_axis *axis, uint32_t lane_count, const float *a, const float *b, float *out_a, float *out_b) {
   if (axis->layout == CPIXELS_LAYOUT_COPY || lane_count != 4) {
     cpixels_resize_scalar.horizontal_float(axis, lane_count, a, b, out_a, out_b);
-    return;
-  }
-  for (uint32_t d = 0; d < axis->destination_count; d++) {
-    const size_t first = (size_t)axis->first[d] * 4;
-    const float *weights = axis->float_weights + (size_t)d * axis->window;
-    // Four partial sums, and their order, as in the other kernels.
-    float32x4_t sums_a[4] = {vdupq_n_f32(0), vdupq_n_f32(0), vdupq_n_f32(0), vdupq_n_f32(0)};
-    float32x4_t sums_b[4] = {vdupq_n_f32(0), vdupq_n_f32(0), vdupq_n_f32(0), vdupq_n_f32(0)};
-    for (uint32_t t = 0; t < axis->tap_count; t += 4) {
-#pragma unroll
-      for (uint32_t i = 0; i < 4; i++) {
-        const size_t at = first + (size_t)(t + i) * 4;
-        sums_a[i] = vfmaq_n_f32(sums_a[i], vld1q_f32(a + at), weights[t + i]);
-        sums_b[i] = vfmaq_n_f32(sums_b[i], vld1q_f32(b + at), weights[t + i]);
-      }
-    }
-    const size_t out = (size_t)d * 4;
-    vst1q_f32(out_a + out, vaddq_f32(vaddq_f32(sums_a[0], sums_a[2]), vaddq_f32(sums_a[1], sums_a[3])));
-    vst1q_f32(out_b + out, vaddq_f32(vaddq_f32(sums_b[0], sums_b[2]), vaddq_f32(sums_b[1], sums_b[3])));
-  }
-}
-
-/// Computes the eight sums that start at `x`.
-static inline float32x4x2_t vertical_8_float(
-    const float *const *rows, const float *weights, uint32_t row_count, size_t x) {
-  float32x4_t low = vdupq_n_f32(0);
-  float32x4_t high = low;
-  for (uint32_t t = 0; t < row_count; t++) {
-    low = vfmaq_n_f32(low, vld1q_f32(rows[t] + x), weights[t]);
-    high = vfmaq_n_f32(high, vld1q_f32(rows[t] + x + 4), weights[t]);
-  }
-  return (float32x4x2_t){{low, high}};
-}
-
-static void vertical_float(
-    const float *const *rows, const float *weights, uint32_t row_count, size_t sample_count, float *destination) {
-  for (size_t x = 0; x < sample_count; x += 8) {
-    const float32x4x2_t sums = vertical_8_float(rows, weights, row_count, x);
-    vst1q_f32(destination + x, sums.val[0]);
-    vst1q_f32(destination + x + 4, sums.val[1]);
-  }
-}
-
-/// Computes the eight samples that start at `x`, rounded to nearest by adding a half and truncating; the conversion
-/// clamps.
-static inline uint16x8_t vertical_8_u16(const float *const *rows, const float *weights, uint32_t row_count, size_t x) {
-  const float32x4_t half = vdupq_n_f32(0.5f);
-  const float32x4x2_t sums = vertical_8_float(rows, weights, row_count, x);
-  return vcombine_u16(
-      vqmovn_u32(vcvtq_u32_f32(vaddq_f32(sums.val[0], half))), vqmovn_u32(vcvtq_u32_f32(vaddq_f32(sums.val[1], half))));
-}
-
-static void vertical_u16(
-    const float *const *rows, const float *weights, uint32_t row_count, size_t sample_count, uint16_t *destination) {
-  size_t x = 0;
-  for (; x + 8 <= sample_count; x += 8) {
-    vst1q_u16(destination + x, vertical_8_u16(rows, weights, row_count, x));
-  }
-  if (x < sample_count) {
-    uint16_t last[8];
-    vst1q_u16(last, vertical_8_u16(rows, weights, row_count, x));
-    memcpy(destination + x, last, (sample_count - x) * sizeof *last);
+  } else {
+    horizontal_four(axis, a, b, out_a, out_b);
   }
 }
 

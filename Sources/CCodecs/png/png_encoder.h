@@ -88,7 +88,7 @@ const uint8_t *ccodecs_png_filter_row(png_encoder *e);
 /// Applies each filter to a row. Sets `sums` to the sums of the absolute values of the results' bytes, interpreted as
 /// signed.
 void ccodecs_png_filter_avx2(const png_filter_row *row, uint64_t sums[PNG_FILTER_COUNT]);
-void ccodecs_png_filter_neon(const png_filter_row *row, uint64_t sums[PNG_FILTER_COUNT]);
+void ccodecs_png_filter_base(const png_filter_row *row, uint64_t sums[PNG_FILTER_COUNT]);
 
 // png_buffered.c: interlaced images and images with a palette
 

@@ -53,24 +53,6 @@ static void filter(
   }
 }
 
-/// Returns the sum of the absolute values of the bytes, interpreted as signed; any value from `limit` up if it is not
-/// below `limit`.
-static uint64_t distance(const uint8_t *bytes, size_t count, uint64_t limit) {
-  uint64_t sum = 0;
-  while (count > 0 && sum < limit) {
-    const size_t part = count < 4096 ? count : 4096;
-    uint32_t partial = 0;
-    for (size_t i = 0; i < part; i++) {
-      const int8_t v = (int8_t)bytes[i];
-      partial += (uint32_t)(v < 0 ? -v : v);
-    }
-    sum += partial;
-    bytes += part;
-    count -= part;
-  }
-  return sum;
-}
-
 static bool all_are_zero(const uint8_t *bytes, size_t count) {
   return bytes[0] == 0 && memcmp(bytes, bytes + 1, count - 1) == 0;
 }
@@ -89,46 +71,27 @@ static const uint8_t *repeated_row(png_encoder *e) {
 
 typedef void (*filter_all)(const png_filter_row *row, uint64_t sums[PNG_FILTER_COUNT]);
 
-/// Returns the version of all filters for vectors, or NULL if this processor has none.
-static filter_all filter_all_in_vectors(void) {
+/// Returns the version of all filters for this processor.
+static filter_all best_filter_all(void) {
 #if defined(__x86_64__)
   if (cinstructions_allow(CINSTRUCTIONS_VECTORS) && __builtin_cpu_supports("avx2")) {
     return ccodecs_png_filter_avx2;
   }
-#elif defined(__aarch64__)
-  if (cinstructions_allow(CINSTRUCTIONS_VECTORS)) {
-    return ccodecs_png_filter_neon;
-  }
 #endif
-  return NULL;
+  return ccodecs_png_filter_base;
 }
 
 /// Applies each filter to `current`. Returns the first candidate with the smallest sum.
 static const uint8_t *best_candidate(png_encoder *e) {
   const size_t stride = e->row_bytes + 1;
   ccodecs_png_filter best = CCODECS_PNG_FILTER_NONE;
-  const filter_all in_vectors = filter_all_in_vectors();
-  if (in_vectors != NULL) {
-    uint64_t sums[PNG_FILTER_COUNT];
-    const png_filter_row row = {e->current, e->above, e->pixel_bytes, e->row_bytes, e->candidates + 1, stride};
-    in_vectors(&row, sums);
-    for (ccodecs_png_filter way = CCODECS_PNG_FILTER_SUB; way < PNG_FILTER_COUNT; way++) {
-      best = sums[way] < sums[best] ? way : best;
-    }
-    e->candidates[best * stride] = (uint8_t)best;
-    return e->candidates + best * stride;
+  uint64_t sums[PNG_FILTER_COUNT];
+  const png_filter_row row = {e->current, e->above, e->pixel_bytes, e->row_bytes, e->candidates + 1, stride};
+  best_filter_all()(&row, sums);
+  for (ccodecs_png_filter way = CCODECS_PNG_FILTER_SUB; way < PNG_FILTER_COUNT; way++) {
+    best = sums[way] < sums[best] ? way : best;
   }
-  uint64_t minimum = UINT64_MAX;
-  for (ccodecs_png_filter way = CCODECS_PNG_FILTER_NONE; way < PNG_FILTER_COUNT; way++) {
-    uint8_t *candidate = e->candidates + way * stride;
-    candidate[0] = (uint8_t)way;
-    filter(way, e->current, e->above, e->pixel_bytes, e->row_bytes, candidate + 1);
-    const uint64_t sum = distance(candidate + 1, e->row_bytes, minimum);
-    if (sum < minimum) {
-      minimum = sum;
-      best = way;
-    }
-  }
+  e->candidates[best * stride] = (uint8_t)best;
   return e->candidates + best * stride;
 }
 

@@ -5,6 +5,7 @@
 #include <immintrin.h>
 #include <stdint.h>
 
+#define LANES 32
 #define TARGET __attribute__((target("avx2")))
 
 typedef uint64_t sum_lanes __attribute__((vector_size(32)));

@@ -1,13 +1,11 @@
 // All PNG row filters at once, in vectors: each vector of a row is loaded once, and the sums that filters are chosen by
 // are computed with the filtered bytes. Written once for all instruction sets; the scalar version in png_filter.c is
-// the oracle. The including file defines TARGET (a function attribute), sum_lanes (a vector of sums), mean and
-// add_bytes.
+// the oracle. The including file defines LANES (the bytes of a vector), TARGET (a function attribute), sum_lanes (a
+// vector of sums), mean and add_bytes.
 
 #include "png_encoder.h"
 
 #define INLINE TARGET static inline __attribute__((always_inline))
-
-enum { LANES = 32 };
 
 typedef uint8_t bytes __attribute__((vector_size(LANES)));
 typedef int8_t signed_bytes __attribute__((vector_size(LANES)));

@@ -68,12 +68,12 @@ const raw_kernels ccodecs_raw_scalar = {.split = split, .convert = convert};
 const raw_kernels *ccodecs_raw_kernels(void) {
 #if defined(__x86_64__)
   if (cinstructions_allow(CINSTRUCTIONS_VECTORS) && __builtin_cpu_supports("avx2") && __builtin_cpu_supports("f16c")) {
-    return &ccodecs_raw_avx2;
+    return &ccodecs_raw_lanes;
   }
 #endif
 #if defined(__aarch64__)
   if (cinstructions_allow(CINSTRUCTIONS_VECTORS)) {
-    return &ccodecs_raw_neon;
+    return &ccodecs_raw_lanes;
   }
 #endif
   return &ccodecs_raw_scalar;

@@ -34,8 +34,7 @@ static inline __attribute__((always_inline)) void raw_split(
 }
 
 extern const raw_kernels ccodecs_raw_scalar;
-extern const raw_kernels ccodecs_raw_avx2;
-extern const raw_kernels ccodecs_raw_neon;
+extern const raw_kernels ccodecs_raw_lanes;
 
 /// Returns the kernels for this processor.
 const raw_kernels *ccodecs_raw_kernels(void);
