@@ -20,15 +20,27 @@ typedef union block_header {
   uint8_t padding[64];
 } block_header;
 
+/// Blocks of this size are never refused: littlecms 2.14 uses its mutexes and its copies of matrices, of at most 72
+/// bytes, without a check. Each belongs to a larger block, so that they are few.
+enum { MAX_UNCHECKED_BYTES = 128 };
+
+/// Charges a block. Returns false if it is refused.
+static bool charge(color_allowance *owner, size_t total) {
+  if (total > owner->left) {
+    return false;
+  }
+  owner->is_exhausted = !ccodecs_budget_charge(owner->budget, total) || owner->is_exhausted;
+  return !owner->is_exhausted;
+}
+
 static void *on_allocate(cmsContext context, cmsUInt32Number byte_count) {
   color_allowance *owner = cmsGetContextUserData(context);
   const size_t total = (size_t)byte_count + sizeof(block_header);
-  if (owner != NULL && total > owner->left) {
-    return NULL;
-  }
-  if (owner != NULL && !ccodecs_budget_charge(owner->budget, total)) {
-    owner->is_exhausted = true;
-    return NULL;
+  if (owner != NULL && !charge(owner, total)) {
+    if (byte_count > MAX_UNCHECKED_BYTES) {
+      return NULL;
+    }
+    owner = NULL;
   }
   block_header *header = malloc(total);
   if (header == NULL) {
@@ -87,6 +99,17 @@ size_t ccodecs_color_allowance(size_t profile_count) {
 cmsToneCurve *ccodecs_color_srgb_curve(cmsContext context) {
   static const cmsFloat64Number parameters[5] = {2.4, 1 / 1.055, 0.055 / 1.055, 1 / 12.92, 0.04045};
   return cmsBuildParametricToneCurve(context, 4, parameters);
+}
+
+cmsHPROFILE ccodecs_color_build(cmsContext context, const double *chromaticities, cmsToneCurve *curve) {
+  if (chromaticities == NULL) {
+    return cmsCreateGrayProfileTHR(context, cmsD50_xyY(), curve);
+  }
+  const double *c = chromaticities;
+  const cmsCIExyY white = {c[0], c[1], 1};
+  const cmsCIExyYTRIPLE primaries = {{c[2], c[3], 1}, {c[4], c[5], 1}, {c[6], c[7], 1}};
+  cmsToneCurve *const curves[3] = {curve, curve, curve};
+  return cmsCreateRGBProfileTHR(context, &white, &primaries, curves);
 }
 
 bool ccodecs_color_save(cmsHPROFILE profile, ccodecs_bytes *bytes, ccodecs_budget *budget) {

@@ -229,7 +229,10 @@ static void transpose_tables(struct jpeg_compress_struct *out) {
   }
 }
 
-static bool is_same_table(const JHUFF_TBL *table, const JHUFF_TBL *other) {
+/// Returns whether the table at `index` equals another one. Scans may state one that they do not use, and that does not
+/// exist.
+static bool is_same_table(JHUFF_TBL *const tables[NUM_HUFF_TBLS], int index, const JHUFF_TBL *other) {
+  const JHUFF_TBL *table = index < NUM_HUFF_TBLS ? tables[index] : NULL;
   return table != NULL && other != NULL && memcmp(table->bits, other->bits, sizeof table->bits) == 0 &&
          memcmp(table->huffval, other->huffval, sizeof table->huffval) == 0;
 }
@@ -241,8 +244,8 @@ static bool has_standard_tables(const jpeg_rotator *t) {
     const jpeg_component_info *c = &t->in.comp_info[i];
     const int standard = i == 0 ? 0 : 1;
     is_standard = is_standard &&
-                  is_same_table(t->in.dc_huff_tbl_ptrs[c->dc_tbl_no], t->out.dc_huff_tbl_ptrs[standard]) &&
-                  is_same_table(t->in.ac_huff_tbl_ptrs[c->ac_tbl_no], t->out.ac_huff_tbl_ptrs[standard]);
+                  is_same_table(t->in.dc_huff_tbl_ptrs, c->dc_tbl_no, t->out.dc_huff_tbl_ptrs[standard]) &&
+                  is_same_table(t->in.ac_huff_tbl_ptrs, c->ac_tbl_no, t->out.ac_huff_tbl_ptrs[standard]);
   }
   return is_standard;
 }

@@ -28,6 +28,7 @@ typedef struct jpeg_selector {
   bool has_bad_profile;
   bool has_start;
   bool has_exif;
+  bool has_index; ///< An index of several images was read.
   bool has_jfif;
   int32_t adobe_transform; ///< -1 without an Adobe segment.
   bool is_native;          ///< According to the last frame header.
@@ -181,7 +182,11 @@ static bool read_segment(jpeg_selector *s, uint8_t marker, const uint8_t *p, siz
   case APP13:
     return false;
   case APP2: // the index of a multi-image file
-    return count >= 4 && memcmp(p, "MPF", 4) == 0;
+    if (s->has_index || count < 4 || memcmp(p, "MPF", 4) != 0) {
+      return false;
+    }
+    s->has_index = true; // libjpeg walks through those that it keeps for each one more
+    return true;
   default:
     return true;
   }

@@ -225,7 +225,13 @@ static bool header_step(jpeg_turbo *d) {
     jpeg_save_markers(&d->info, JPEG_APP0 + 1, 0xFFFF);
     jpeg_save_markers(&d->info, JPEG_APP0 + 2, CCODECS_MPF_BYTES);
   }
-  return jpeg_read_header(&d->info, TRUE) == JPEG_HEADER_OK;
+  if (jpeg_read_header(&d->info, TRUE) != JPEG_HEADER_OK) {
+    return false;
+  }
+  // Those between scans are not read, and libjpeg walks through those that it keeps for each one more.
+  jpeg_save_markers(&d->info, JPEG_APP0 + 1, 0);
+  jpeg_save_markers(&d->info, JPEG_APP0 + 2, 0);
+  return true;
 }
 
 static void read_markers(jpeg_turbo *d) {

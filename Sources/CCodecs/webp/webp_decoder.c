@@ -24,9 +24,11 @@ static const uint32_t window_row_count = 128;
 /// Minimum number of bytes of a lossy image that libwebp receives at a time.
 static const size_t min_slice_bytes = 64;
 /// Minimum number of bytes of a lossless image that libwebp receives at a time, except at its end. Whenever libwebp
-/// runs out of bytes, it returns to its last saved state: byte by byte, the work would grow with the square of the file
-/// size.
+/// runs out of bytes, it returns to its last saved state, and it copies what it has for each slice: slices of one size
+/// would be work that grows with the square of the file size.
 static const size_t lossless_slice_bytes = 4096;
+/// The divisor of the bytes that libwebp has, for the next slice of a lossless image.
+static const size_t lossless_slice_divisor = 8;
 /// The same of these first bytes if damage is tolerated, as libwebp gives no row of a slice with damage.
 static const size_t first_slice_bytes = 256;
 static const size_t max_slice_bytes = 16384;
@@ -196,7 +198,9 @@ static size_t slice_bytes(const webp_decoder *d) {
   const uint64_t rows = d->base.header.height / 16 + 1;
   const uint64_t even = d->file_bytes / rows / 2;
   const size_t minimum = d->is_lossless ? lossless_slice_bytes : min_slice_bytes;
-  return even < minimum ? minimum : even > max_slice_bytes ? max_slice_bytes : (size_t)even;
+  const size_t slice = even < minimum ? minimum : even > max_slice_bytes ? max_slice_bytes : (size_t)even;
+  const size_t grown = d->is_lossless ? d->passed_bytes / lossless_slice_divisor : 0;
+  return slice > grown ? slice : grown;
 }
 
 static void measure_plane(const webp_decoder *d, uint32_t index, size_t *row_bytes, uint32_t *height) {
@@ -245,7 +249,9 @@ static ccodecs_status estimate(
   const uint64_t first_rows = d->is_lossless ? height / 8 * 3 / 2 : 0;
   waiting = waiting < first_rows ? first_rows : waiting;
   const uint64_t more = waiting > window_row_count ? (waiting - window_row_count) * d->row_bytes : 0;
-  *byte_count = library_charge(d) + canvas + more + (d->is_lossless ? 2 * slice_bytes(d) + 128 : 0);
+  const uint64_t largest = d->file_bytes / lossless_slice_divisor + lossless_slice_bytes;
+  const uint64_t last_slice = slice_bytes(d) > largest ? slice_bytes(d) : largest;
+  *byte_count = library_charge(d) + canvas + more + (d->is_lossless ? 2 * last_slice + 128 : 0);
   return CCODECS_OK;
 }
 
