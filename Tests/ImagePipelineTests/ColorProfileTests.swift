@@ -228,17 +228,23 @@ struct ColorProfileTests {
     }
   }
 
-  @Test("cHRM and gAMA form a profile if their primaries differ from sRGB's; gAMA alone is ignored")
+  @Test("cHRM and gAMA form a profile if they differ from sRGB's, also one of them, and of gray images")
   func chromaticities() throws {
     let plain = try Self.patchedPNG(alpha: false)
     func chunk(_ numbers: [Int]) -> [UInt8] { numbers.flatMap { Container.bigEndian($0, byteCount: 4) } }
     let p3 = ("cHRM", chunk([31270, 32900, 68000, 32000, 26500, 69000, 15000, 6000]))
     let srgb = ("cHRM", chunk([31270, 32900, 64000, 33000, 30000, 60000, 15000, 6000]))
     try Self.expectPatches(try process(Container.png(plain, adding: [p3]), Self.toPNG).bytes, tolerance: 1, "cHRM")
-    let gamma = try process(Container.png(plain, adding: [p3, ("gAMA", chunk([100_000]))]), Self.toPNG).bytes
-    let brighter = try Pixels.decode(gamma).color(x: 20, y: 4)[1]
-    #expect(abs(brighter - 188) <= 1)  // half of the light
-    for chunks in [[srgb, ("gAMA", chunk([45455]))], [("gAMA", chunk([100_000]))], [p3, ("sRGB", [0])]] {
+    let linear = ("gAMA", chunk([100_000]))
+    for chunks in [[p3, linear], [srgb, linear], [linear]] {
+      let brighter = try process(Container.png(plain, adding: chunks), Self.toPNG).bytes
+      #expect(abs(try Pixels.decode(brighter).color(x: 20, y: 4)[1] - 188) <= 1)  // half of the light
+    }
+    let gray = try encodedImage([128], width: 1, height: 1, pixelFormat: .gray8)
+    let light = try process(Container.png(gray, adding: [linear]), Self.toPNG).bytes
+    #expect(try Pixels.decode(light).planes == [[188]])
+    let likeSRGB = [[srgb, ("gAMA", chunk([45455]))], [("gAMA", chunk([43200]))]]
+    for chunks in likeSRGB + [[p3, ("sRGB", [0])], [linear, ("sRGB", [0])]] {
       let result = try process(Container.png(plain, adding: chunks), Self.toPNG)
       #expect(try Pixels.decode(result.bytes) == Pixels.decode(plain))
     }

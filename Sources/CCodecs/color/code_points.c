@@ -176,17 +176,6 @@ static cmsToneCurve *build_curve(cmsContext context, transfer_code transfer, cco
   return NULL;
 }
 
-static cmsHPROFILE build_profile(cmsContext context, const primaries_row *row, cmsToneCurve *curve, bool is_gray) {
-  if (is_gray) {
-    return cmsCreateGrayProfileTHR(context, cmsD50_xyY(), curve);
-  }
-  const double *v = row->values;
-  const cmsCIExyY white = {v[0], v[1], 1};
-  const cmsCIExyYTRIPLE primaries = {{v[2], v[3], 1}, {v[4], v[5], 1}, {v[6], v[7], 1}};
-  cmsToneCurve *const curves[3] = {curve, curve, curve};
-  return cmsCreateRGBProfileTHR(context, &white, &primaries, curves);
-}
-
 bool ccodecs_profile_from_codes(
     ccodecs_color_codes codes, ccodecs_color_space color_space, ccodecs_bytes *profile, ccodecs_budget *budget,
     bool *is_supported) {
@@ -204,7 +193,7 @@ bool ccodecs_profile_from_codes(
     return false;
   }
   cmsToneCurve *curve = build_curve(context, (transfer_code)transfer, budget);
-  cmsHPROFILE built = curve == NULL ? NULL : build_profile(context, row, curve, is_gray);
+  cmsHPROFILE built = curve == NULL ? NULL : ccodecs_color_build(context, is_gray ? NULL : row->values, curve);
   const bool has_room = built != NULL && ccodecs_color_save(built, profile, budget);
   cmsCloseProfile(built);
   cmsFreeToneCurve(curve);

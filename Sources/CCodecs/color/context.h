@@ -25,5 +25,9 @@ size_t ccodecs_color_allowance(size_t profile_count);
 /// Returns the sRGB curve, from signal to linear light; NULL without memory.
 cmsToneCurve *ccodecs_color_srgb_curve(cmsContext context);
 
+/// Creates a profile with `curve`, from signal to linear light: of RGB with the x and y of white, red, green and blue,
+/// or of gray if they are NULL. Returns NULL without memory, or if the values do not define a color space.
+cmsHPROFILE ccodecs_color_build(cmsContext context, const double *chromaticities, cmsToneCurve *curve);
+
 /// Writes a profile to `bytes`, which stay empty if it is NULL or too large. Returns false if the budget is exhausted.
 bool ccodecs_color_save(cmsHPROFILE profile, ccodecs_bytes *bytes, ccodecs_budget *budget);

@@ -54,13 +54,14 @@ static size_t table_bytes(const uint8_t *profile, size_t count) {
 }
 
 /// Returns the maximum number of bytes that littlecms may allocate for a conversion. It depends on the kind of profile
-/// and includes a margin over the measured minimum: gray 94 KB, curves with a matrix 319 KB, RGB tables 332 KB, CMYK
-/// tables 610 KB, plus the profile and its table. Curves are stored as read, sampled and copied; a table is read,
-/// widened, copied, and finally resampled into a grid.
+/// and includes a margin over the measured minimum: gray 94 KB, a matrix with curves 319 KB and without them 150 KB,
+/// RGB tables 332 KB, CMYK tables 610 KB, plus the profile and its table. Curves are stored as read, sampled and
+/// copied; a table is read, widened, copied, and finally resampled into a grid.
 static size_t allowance_bytes(const uint8_t *profile, size_t count) {
   const size_t table = table_bytes(profile, count);
   if (table == 0) {
-    return (memcmp(profile + PROFILE_SPACE, "GRAY", 4) == 0 ? 128 << 10 : 384 << 10) + 8 * count;
+    const bool is_gray = memcmp(profile + PROFILE_SPACE, "GRAY", 4) == 0;
+    return (is_gray ? 128 << 10 : ccodecs_profile_is_linear(profile, count) ? 192 << 10 : 384 << 10) + 8 * count;
   }
   return (memcmp(profile + PROFILE_SPACE, "CMYK", 4) == 0 ? 704 << 10 : 448 << 10) + count + 8 * table;
 }

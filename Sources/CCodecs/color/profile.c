@@ -113,7 +113,8 @@ bool ccodecs_profile_classify(
 // MARK: Creation
 
 bool ccodecs_profile_from_primaries(
-    const uint32_t chromaticities[8], uint32_t gamma, ccodecs_bytes *profile, ccodecs_budget *budget) {
+    const uint32_t chromaticities[8], uint32_t gamma, ccodecs_color_space color_space, ccodecs_bytes *profile,
+    ccodecs_budget *budget) {
   for (int i = 0; i < 8; i += 2) {
     if (chromaticities[i] > 100000 || chromaticities[i + 1] == 0 || chromaticities[i + 1] > 100000) {
       return true;
@@ -127,13 +128,13 @@ bool ccodecs_profile_from_primaries(
   if (context == NULL) {
     return false;
   }
-  const uint32_t *c = chromaticities;
-  const cmsCIExyY white = {c[0] / 1e5, c[1] / 1e5, 1};
-  const cmsCIExyYTRIPLE primaries = {
-      {c[2] / 1e5, c[3] / 1e5, 1}, {c[4] / 1e5, c[5] / 1e5, 1}, {c[6] / 1e5, c[7] / 1e5, 1}};
+  double values[8];
+  for (int i = 0; i < 8; i++) {
+    values[i] = chromaticities[i] / 1e5;
+  }
   cmsToneCurve *curve = gamma == 0 ? ccodecs_color_srgb_curve(context) : cmsBuildGamma(context, 1e5 / gamma);
-  cmsToneCurve *const curves[3] = {curve, curve, curve};
-  cmsHPROFILE made = curve == NULL ? NULL : cmsCreateRGBProfileTHR(context, &white, &primaries, curves);
+  const bool is_gray = color_space == CCODECS_COLOR_GRAY;
+  cmsHPROFILE made = curve == NULL ? NULL : ccodecs_color_build(context, is_gray ? NULL : values, curve);
   const bool has_room = ccodecs_color_save(made, profile, budget);
   cmsCloseProfile(made);
   cmsFreeToneCurve(curve);

@@ -21,11 +21,12 @@ bool ccodecs_profile_has_size(const ccodecs_bytes *profile);
 bool ccodecs_profile_classify(
     const ccodecs_bytes *profile, ccodecs_color_space color_space, ccodecs_budget *budget, ccodecs_profile_kind *kind);
 
-/// Creates a profile from a PNG's cHRM (x and y of white, red, green and blue, times 100000) and gAMA (times 100000, 0
-/// for the sRGB curve). Leaves `profile` empty if the values do not define a color space. Returns false if the budget
-/// is exhausted.
+/// Creates a profile from a PNG's cHRM (x and y of white, red, green and blue, times 100000; gray has no use for them)
+/// and gAMA (times 100000, 0 for the sRGB curve). Leaves `profile` empty if the values do not define a color space.
+/// Returns false if the budget is exhausted.
 bool ccodecs_profile_from_primaries(
-    const uint32_t chromaticities[8], uint32_t gamma, ccodecs_bytes *profile, ccodecs_budget *budget);
+    const uint32_t chromaticities[8], uint32_t gamma, ccodecs_color_space color_space, ccodecs_bytes *profile,
+    ccodecs_budget *budget);
 
 /// Returns whether code points are those of PQ or HLG.
 bool ccodecs_color_codes_are_hdr(ccodecs_color_codes codes);

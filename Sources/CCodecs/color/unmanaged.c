@@ -80,9 +80,11 @@ bool ccodecs_profile_classify(
 }
 
 bool ccodecs_profile_from_primaries(
-    const uint32_t chromaticities[8], uint32_t gamma, ccodecs_bytes *profile, ccodecs_budget *budget) {
+    const uint32_t chromaticities[8], uint32_t gamma, ccodecs_color_space color_space, ccodecs_bytes *profile,
+    ccodecs_budget *budget) {
   (void)chromaticities;
   (void)gamma;
+  (void)color_space;
   (void)profile;
   (void)budget;
   return true;

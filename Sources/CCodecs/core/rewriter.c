@@ -97,7 +97,8 @@ uint64_t ccodecs_rewriter_estimate(
   const bool is_transformed = is_transform(options) && rewriter->methods->transform_bytes != NULL;
   const uint64_t transform = is_transformed ? rewriter->methods->transform_bytes(rewriter, decoder, options) : 0;
   const uint64_t start = rewriter->methods->start_bytes == NULL ? 0 : rewriter->methods->start_bytes(rewriter, options);
-  return rewriter->budget->used + opening_bytes(rewriter, options) + start + alignment + transform;
+  const uint64_t needed = rewriter->budget->used + opening_bytes(rewriter, options) + start + alignment + transform;
+  return needed > rewriter->budget->peak ? needed : rewriter->budget->peak; // the header may have needed more
 }
 
 /// Returns whether the survey allows what is requested.

@@ -229,29 +229,38 @@ static void read_color_space(png_decoder *d) {
   d->has_srgb = d->has_srgb || is_type(d, "sRGB");
 }
 
-/// Returns whether cHRM contains the sRGB primaries, as in nearly all files that have one.
+static const uint32_t srgb_primaries[8] = {31270, 32900, 64000, 33000, 30000, 60000, 15000, 6000};
+
+/// Returns whether cHRM is missing, or contains the sRGB primaries, as in nearly all files that have one.
 static bool has_srgb_primaries(const png_decoder *d) {
-  static const uint32_t srgb[8] = {31270, 32900, 64000, 33000, 30000, 60000, 15000, 6000};
   uint32_t largest = 0;
   for (int i = 0; i < 8; i++) {
-    const uint32_t off = d->primaries[i] > srgb[i] ? d->primaries[i] - srgb[i] : srgb[i] - d->primaries[i];
+    const uint32_t wanted = srgb_primaries[i];
+    const uint32_t off = d->primaries[i] > wanted ? d->primaries[i] - wanted : wanted - d->primaries[i];
     largest = off > largest ? off : largest;
   }
-  return largest <= 200;
+  return !d->has_primaries || largest <= 200;
+}
+
+/// Returns whether gAMA is missing, or within 5 % of 1/2.2, which stands for sRGB. libpng, and with it browsers,
+/// convert no colors in this range.
+static bool has_srgb_gamma(const png_decoder *d) {
+  return d->gamma == 0 || (d->gamma >= 43182 && d->gamma <= 47727);
 }
 
 /// Creates a profile from cICP, which takes precedence over all others, or from cHRM and gAMA if there is no iCCP or
-/// sRGB. gAMA alone is ignored: writers have stored the gamma of their own screen in it, and no reference decoder
-/// respects it.
+/// sRGB.
 static ccodecs_status settle_color_space(png_decoder *d) {
   if (d->has_codes) {
     return ccodecs_decoder_use_color_codes(&d->base, d->codes);
   }
-  const bool is_colored = d->base.header.color_space != CCODECS_COLOR_GRAY;
-  if (d->has_profile || d->has_srgb || !d->has_primaries || !is_colored || has_srgb_primaries(d)) {
+  const ccodecs_color_space space = d->base.header.color_space;
+  const bool is_srgb = space == CCODECS_COLOR_GRAY || has_srgb_primaries(d);
+  if (d->has_profile || d->has_srgb || (is_srgb && has_srgb_gamma(d))) {
     return CCODECS_OK;
   }
-  return ccodecs_profile_from_primaries(d->primaries, d->gamma, &d->base.profile, d->base.budget)
+  const uint32_t *primaries = is_srgb ? srgb_primaries : d->primaries;
+  return ccodecs_profile_from_primaries(primaries, d->gamma, space, &d->base.profile, d->base.budget)
              ? CCODECS_OK
              : ccodecs_decoder_fail(&d->base, CCODECS_NO_MEMORY, "no room for the PNG's color space");
 }
