@@ -3,12 +3,14 @@
 import io
 import json
 import os
+import struct
 import subprocess
+import time
 
 import pillow_jxl  # noqa: F401 registers JPEG XL with Pillow
 import pytest
 from conftest import built_in, fixture_bytes
-from PIL import Image, ImageCms
+from PIL import Image, ImageCms, TiffImagePlugin
 from PIL.PngImagePlugin import PngInfo
 from test_calls import parts
 
@@ -125,16 +127,18 @@ def photographed(container: str, tmp_path, *more: str) -> bytes:
     return path.read_bytes()
 
 
-@pytest.mark.parametrize("container", [*FORMATS, pytest.param("AVIF", marks=built_in("avif"))])
+@pytest.mark.parametrize(
+    "container",
+    [*FORMATS, pytest.param("AVIF", marks=built_in("avif")), pytest.param("TIFF", marks=built_in("tiff"))])
 @pytest.mark.parametrize("output", OUTPUTS)
 def test_all_is_kept_without_what_is_private(client, tmp_path, container, output):
-    image = photographed(container, tmp_path, *(["-IPTC:City=Dorf"] if container == "JPEG" else []))
+    image = photographed(container, tmp_path, *(["-IPTC:City=Dorf"] if container in ("JPEG", "TIFF") else []))
     path = result(client, tmp_path, image, preferred_format=output, metadata=KEEP_ALL, max_width=50)
     found = tags(path)
     assert CAMERA.items() <= found.items()
     assert found["XMP:Title"] == "Old title" and found["XMP:City"] == "Dorf"
     assert (found["EXIF:ExifImageWidth"], found["EXIF:ExifImageHeight"]) == Image.open(path).size
-    assert found.get("IPTC:City") == ("Dorf" if container == "JPEG" and output == 2 else None)
+    assert found.get("IPTC:City") == ("Dorf" if container in ("JPEG", "TIFF") and output == 2 else None)
     assert [name for name in found if any(word in name for word in PRIVATE)] == []
     assert "ExifTool:Warning" not in found
 
@@ -146,6 +150,96 @@ def test_metadata_of_a_jpeg_xl_is_kept(client, tmp_path, policy):
     found = tags(result(client, tmp_path, stored, preferred_format=2, metadata=policy, max_width=50))
     assert found["EXIF:Copyright"] and found["EXIF:Artist"]
     assert found.get("XMP:Title") == ("Old title" if policy == KEEP_ALL else None)
+
+
+@built_in("tiff")
+@pytest.mark.parametrize("policy", [KEEP_COPYRIGHT, KEEP_ALL])
+def test_metadata_of_a_tiff_is_that_of_its_page(client, tmp_path, policy):
+    for order in "<>":
+        image = tiff(order, [{0x013B: "Anna", 0x8298: "(c) Anna"}, {0x013B: "Ben"}])
+        found = [
+            tags(result(client, tmp_path, image, preferred_format=2, metadata=policy, frame_index=page)) for page in (0, 1)]
+        assert [each["EXIF:Artist"] for each in found] == ["Anna", "Ben"]
+        assert [each.get("EXIF:Copyright") for each in found] == ["(c) Anna", None]
+        assert not any("Strip" in name or "Photometric" in name for each in found for name in each)
+
+
+def tiff(order: str, pages: list[dict[int, str]]) -> bytes:
+    """Returns a TIFF of gray pages of 8x8 pixels with texts, in the byte order of `struct`."""
+    data = {"<": b"II", ">": b"MM"}[order] + struct.pack(order + "HI", 42, 8)
+    for number, texts in enumerate(pages):
+        entries = {0x100: 8, 0x101: 8, 0x102: 8, 0x103: 1, 0x106: 1, 0x111: 0, 0x115: 1, 0x116: 8, 0x117: 64, **texts}
+        values = len(data) + 2 + 12 * len(entries) + 4
+        directory, rest = struct.pack(order + "H", len(entries)), b""
+        for tag, value in sorted(entries.items()):
+            text = value.encode() + b"\0" if isinstance(value, str) else b""
+            if len(text) > 4:
+                value, rest = values + len(rest), rest + text + b"\0" * (len(text) % 2)
+            elif text:
+                value = int.from_bytes(text.ljust(4, b"\0"), "little" if order == "<" else "big")
+            elif tag == 0x111:
+                value = -1
+            directory += struct.pack(order + "HHIi", tag, 2 if text else 4, len(text) or 1, value)
+        pixels = values + len(rest)
+        directory = directory.replace(struct.pack(order + "i", -1), struct.pack(order + "i", pixels))
+        following = pixels + 64 if number + 1 < len(pages) else 0
+        data += directory + struct.pack(order + "I", following) + rest + bytes(range(64))
+    return data
+
+
+def credentialed(container: str) -> bytes:
+    """Returns an image with what contains credentials of C2PA in its format; they are not valid."""
+    image, out = Image.open(io.BytesIO(fixture_bytes("photo.png"))).convert("RGB"), io.BytesIO()
+    if container == "TIFF":
+        tags = TiffImagePlugin.ImageFileDirectory_v2()
+        tags[0xCD41], tags.tagtype[0xCD41] = b"manifest", 7
+        image.save(out, container, tiffinfo=tags)
+        return out.getvalue()
+    image.save(out, container)
+    data = out.getvalue()
+    if container == "GIF":
+        head = 13 + 3 * 2 ** ((data[10] & 7) + 1)
+        return data[:head] + b"\x21\xff\x0bC2PA_GIF\x01\0\0\x04test\0" + data[head:]
+    content = (48).to_bytes(4, "big") + b"jumdc2pa" + bytes(36)
+    return boxed([(b"jumb", content), (b"jxlc", data)])
+
+
+def boxed(boxes: list[tuple[bytes, bytes]]) -> bytes:
+    """Returns a JPEG XL with boxes behind its signature and its type."""
+    assert dict(boxes)[b"jxlc"][:2] == b"\xff\x0a"
+    head = b"\0\0\0\x0cJXL \r\n\x87\n\0\0\0\x14ftypjxl \0\0\0\0jxl "
+    return head + b"".join((len(body) + 8).to_bytes(4, "big") + kind + body for kind, body in boxes)
+
+
+@pytest.mark.parametrize(
+    "container", ["GIF", pytest.param("TIFF", marks=built_in("tiff")), pytest.param("JXL", marks=built_in("jxl"))])
+def test_credentials_that_were_removed_are_reported(client, container):
+    image = credentialed(container)
+    removed = 30  # WARNING_CODE_CREDENTIALS_REMOVED
+    for policy in (KEEP_ALL, STRIP):
+        kind, last = parts(client.process(image, preferred_format=2, metadata=policy, max_width=50))[-1]
+        assert kind == "report"
+        assert (removed in [each.code for each in last.report.warning_details]) == (policy == KEEP_ALL)
+
+
+@built_in("jxl")
+def test_metadata_behind_a_jpeg_xl_is_kept_however_it_arrives(client, tmp_path):
+    plain = result(client, tmp_path, fixture_bytes("photo.png"), preferred_format=7).read_bytes()
+    xmp = b"""<x:xmpmeta xmlns:x="adobe:ns:meta/"><rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#">
+<rdf:Description xmlns:dc="http://purl.org/dc/elements/1.1/"><dc:title><rdf:Alt><rdf:li xml:lang="x-default">Behind</rdf:li></rdf:Alt>
+</dc:title></rdf:Description></rdf:RDF></x:xmpmeta>"""
+    stored = boxed([(b"jxlc", plain), (b"Exif", bytes(4) + exif().tobytes()[6:]), (b"xml ", xmp)])
+    found = tags(result(client, tmp_path, stored, preferred_format=2, metadata=KEEP_ALL, max_width=50))
+    assert found["EXIF:Artist"] == "Anna Beispiel" and found["XMP:Title"] == "Behind"
+    command = [os.environ["IMAGE_WORKER"], "process", "-", "--format", "jpeg", "--max-width", "50", "--quality", "1", "--metadata", "keep-all",
+               "--out", str(tmp_path / "piped.jpg")]
+    run = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL)
+    for start in range(0, len(stored), 500):
+        run.stdin.write(stored[start:start + 500])
+        run.stdin.flush()
+        time.sleep(0.01)
+    run.stdin.close()
+    assert run.wait(30) == 0 and (tmp_path / "piped.jpg").read_bytes() == (tmp_path / "result").read_bytes()
 
 
 def test_the_format_of_the_original_is_not_that_of_the_result(client, tmp_path):

@@ -203,7 +203,7 @@ ccodecs_status ccodecs_decoder_keep_profile(ccodecs_decoder *decoder, const uint
 }
 
 bool ccodecs_decoder_keep_block(ccodecs_decoder *decoder, ccodecs_bytes *kept, const uint8_t *bytes, size_t count) {
-  const bool is_wanted = decoder->limits.keeps_metadata && decoder->state == CCODECS_STATE_HEADER && kept->count == 0;
+  const bool is_wanted = decoder->limits.keeps_metadata && decoder->state < CCODECS_STATE_ROWS && kept->count == 0;
   return !is_wanted || count > MAX_BLOCK_BYTES || ccodecs_bytes_append(kept, bytes, count, decoder->budget);
 }
 
@@ -226,7 +226,7 @@ void ccodecs_decoder_gain_map(const ccodecs_decoder *decoder, ccodecs_gain_map *
   map->description = map->description_count == 0 ? NULL : ccodecs_bytes_start(&decoder->gain_map_description);
 }
 
-static void free_metadata(ccodecs_decoder *decoder) {
+void ccodecs_decoder_free_metadata(ccodecs_decoder *decoder) {
   ccodecs_bytes_free(&decoder->gain_map_file, decoder->budget);
   ccodecs_bytes_free(&decoder->gain_map_description, decoder->budget);
   ccodecs_bytes_free(&decoder->exif, decoder->budget);
@@ -450,6 +450,8 @@ ccodecs_status ccodecs_decoder_estimate(
   const ccodecs_status status = decoder->methods->estimate(decoder, options, byte_count);
   *byte_count += decoder->budget->used; // already charged
   *byte_count += options->tolerates_truncation || options->tolerates_damage ? fill_bytes(decoder) + 128 : 0;
+  *byte_count =
+      *byte_count > decoder->budget->peak ? *byte_count : decoder->budget->peak; // the header may have needed more
   return status;
 }
 
@@ -490,7 +492,7 @@ ccodecs_status ccodecs_decoder_start(
     return ccodecs_decoder_fail(decoder, CCODECS_MISUSE, "the decoder has no scale %u/8", options->scale_eighths);
   }
   ccodecs_bytes_free(&decoder->profile, decoder->budget);
-  free_metadata(decoder);
+  ccodecs_decoder_free_metadata(decoder);
   decoder->tolerates_truncation = options->tolerates_truncation;
   decoder->tolerates_damage = options->tolerates_damage;
   ccodecs_status status = check_header(decoder);
@@ -653,7 +655,7 @@ ccodecs_excess ccodecs_decoder_excess(const ccodecs_decoder *decoder) {
 void ccodecs_decoder_destroy(ccodecs_decoder *decoder) {
   if (decoder != NULL) {
     ccodecs_free(decoder->budget, decoder->fill);
-    free_metadata(decoder);
+    ccodecs_decoder_free_metadata(decoder);
     ccodecs_bytes_free(&decoder->profile, decoder->budget);
     ccodecs_bytes_free(&decoder->artist, decoder->budget);
     ccodecs_bytes_free(&decoder->copyright, decoder->budget);

@@ -179,7 +179,14 @@ bool ccodecs_mpf_has_more_images(const uint8_t *bytes, size_t count);
 /// exhausted.
 bool ccodecs_exif_keep_copyright(ccodecs_decoder *decoder, const uint8_t *bytes, size_t count);
 
-/// Keeps EXIF, XMP or IPTC if limits.keeps_metadata, the header is being read, there are no earlier ones in `kept`, and
+/// Keeps EXIF, XMP and IPTC of a TIFF file, and Artist and Copyright, from its directory at `at`. EXIF is a block with
+/// copies of the values of at most 4 KiB. Returns false if the budget is exhausted.
+bool ccodecs_exif_keep_tiff(ccodecs_decoder *decoder, const uint8_t *file, size_t count, uint64_t at);
+
+/// Frees the metadata and the gain map that were kept.
+void ccodecs_decoder_free_metadata(ccodecs_decoder *decoder);
+
+/// Keeps EXIF, XMP or IPTC if limits.keeps_metadata, rows were not begun, there are no earlier ones in `kept`, and
 /// they are not too large. Returns false if the budget is exhausted.
 bool ccodecs_decoder_keep_block(ccodecs_decoder *decoder, ccodecs_bytes *kept, const uint8_t *bytes, size_t count);
 

@@ -122,6 +122,8 @@ static void read_control(gif_decoder *d) {
 
 /// Reads the identifier of an application extension.
 static void read_application(gif_decoder *d) {
+  d->base.header.has_credentials =
+      d->base.header.has_credentials || (d->base.limits.keeps_metadata && memcmp(d->token, "C2PA_GIF", 8) == 0);
   d->is_loop = memcmp(d->token, "NETSCAPE2.0", 11) == 0 || memcmp(d->token, "ANIMEXTS1.0", 11) == 0;
   d->token[1] = 0;
 }

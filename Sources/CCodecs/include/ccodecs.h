@@ -250,8 +250,8 @@ struct ccodecs_limits {
   /// Whether spill_directory is a socket for processes that cannot create files: it answers each size, a uint64_t, with
   /// the descriptor of a new unnamed file of this size.
   bool spill_is_socket;
-  /// Not a limit: keep EXIF, XMP and IPTC for ccodecs_decoder_metadata. A WebP with XMP, which follows the image, and
-  /// an animated WebP are then buffered.
+  /// Not a limit: keep EXIF, XMP and IPTC for ccodecs_decoder_metadata. A WebP with XMP, which follows the image, an
+  /// animated WebP, and a JPEG XL in boxes are then buffered.
   bool keeps_metadata;
   /// Not a limit: keep the gain map of an HEIC or AVIF file for ccodecs_decoder_gain_map.
   bool keeps_gain_map;

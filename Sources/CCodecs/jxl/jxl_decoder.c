@@ -41,6 +41,8 @@ static const uint64_t frames_multiple = 8;
 
 /// Maximum size of a box with metadata that is read.
 static const size_t max_metadata = 65536;
+/// Where the kind of a box with JUMBF begins: behind the head of its description.
+enum { JUMBF_UUID = 8 };
 
 /// How libjxl receives the file.
 typedef enum jxl_feed {
@@ -58,6 +60,7 @@ typedef struct jxl_decoder {
   ccodecs_jxl_boxes boxes;
   ccodecs_bytes metadata; ///< Of the box `metadata_box`, as far as it arrived; at most one byte more than is read.
   uint32_t metadata_box;
+  bool has_codestream;      ///< The codestream has begun.
   ccodecs_bytes codestream; ///< From the start of the codestream, until the displayed frame is found.
   ccodecs_jxl_image image;
   ccodecs_jxl_frames frames;
@@ -237,8 +240,8 @@ static ccodecs_status settle_colors(jxl_decoder *d) {
   return status;
 }
 
-/// Takes bytes of a box with EXIF or XMP, and keeps it when it is complete. Compressed boxes are left out. Returns
-/// false if the budget is exhausted.
+/// Takes bytes of a box with EXIF or XMP, and keeps it when it is complete, or of one with content credentials, which
+/// it notes. Compressed boxes are left out. Returns false if the budget is exhausted.
 static bool take_metadata(jxl_decoder *d, const uint8_t *bytes, size_t count) {
   ccodecs_bytes *box = &d->metadata;
   if (d->boxes.number != d->metadata_box) {
@@ -250,10 +253,14 @@ static bool take_metadata(jxl_decoder *d, const uint8_t *bytes, size_t count) {
   if (!is_compressed && !ccodecs_bytes_append(box, bytes, count < room ? count : room, d->base.budget)) {
     return false;
   }
-  if (d->boxes.left > 0 || is_compressed || box->count > max_metadata) {
+  const uint8_t *start = ccodecs_bytes_start(box);
+  const bool is_credentials = memcmp(d->boxes.type, "jumb", 4) == 0;
+  if (is_credentials && d->base.limits.keeps_metadata && box->count >= JUMBF_UUID + 4) {
+    d->base.header.has_credentials = d->base.header.has_credentials || memcmp(start + JUMBF_UUID, "c2pa", 4) == 0;
+  }
+  if (d->boxes.left > 0 || is_compressed || is_credentials || box->count > max_metadata) {
     return true;
   }
-  const uint8_t *start = ccodecs_bytes_start(box);
   if (memcmp(d->boxes.type, "xml ", 4) == 0) {
     return ccodecs_decoder_keep_block(&d->base, &d->base.xmp, start, box->count);
   }
@@ -268,12 +275,16 @@ static ccodecs_status take_input(jxl_decoder *d, ccodecs_input *input) {
   bool has_room = true;
   const uint8_t *bytes;
   size_t count;
-  d->boxes.gives_metadata = d->base.state == CCODECS_STATE_HEADER;
+  const bool keeps_metadata = d->base.limits.keeps_metadata;
+  d->boxes.gives_metadata = d->base.state == CCODECS_STATE_HEADER && (keeps_metadata || !d->has_codestream);
   while (has_room && ccodecs_jxl_boxes_next(&d->boxes, input, &bytes, &count)) {
     if (!d->boxes.is_codestream) {
       has_room = take_metadata(d, bytes, count);
       continue;
     }
+    // What follows is read only where the header waits for it, so that results do not depend on how bytes arrive.
+    d->has_codestream = true;
+    d->boxes.gives_metadata = d->boxes.gives_metadata && keeps_metadata;
     has_room = (d->frames.is_complete || ccodecs_bytes_append(&d->codestream, bytes, count, d->base.budget)) &&
                ccodecs_bytes_append(&d->file, bytes, count, d->base.budget);
   }
@@ -442,7 +453,12 @@ static ccodecs_status read_header(ccodecs_decoder *base, ccodecs_input *input) {
   if (!d->has_colors) {
     CCODECS_TRY(read_image(d, input->is_last));
   }
-  return read_frames(d, input->is_last);
+  if (!d->frames.is_complete) {
+    CCODECS_TRY(read_frames(d, input->is_last));
+  }
+  // Metadata may follow the image.
+  base->header.buffers_input = base->limits.keeps_metadata && !d->boxes.is_bare;
+  return input->is_last || !base->header.buffers_input ? CCODECS_OK : CCODECS_NEEDS_INPUT;
 }
 
 static uint64_t decoding_bytes(const jxl_decoder *d) {

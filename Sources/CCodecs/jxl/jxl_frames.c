@@ -407,7 +407,12 @@ ccodecs_status ccodecs_jxl_frames_read(
 // MARK: Boxes
 
 static bool is_metadata(const uint8_t *type) {
-  return memcmp(type, "Exif", 4) == 0 || memcmp(type, "xml ", 4) == 0 || memcmp(type, "brob", 4) == 0;
+  static const char types[][5] = {"Exif", "xml ", "brob", "jumb"};
+  bool is_one = false;
+  for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
+    is_one = is_one || memcmp(type, types[i], 4) == 0;
+  }
+  return is_one;
 }
 
 /// Collects a box's header. Returns false when the window ends before it does.

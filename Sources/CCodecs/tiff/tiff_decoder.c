@@ -300,8 +300,12 @@ static ccodecs_status describe(tiff_decoder *d) {
   return size_blocks(d);
 }
 
-/// Reads the color profile, which libtiff owns. Oversized profiles are not used.
-static ccodecs_status read_profile(tiff_decoder *d) {
+/// Reads the metadata, and the color profile, which libtiff owns. Oversized profiles are not used.
+static ccodecs_status read_attachments(tiff_decoder *d) {
+  const ccodecs_bytes *file = &d->file.bytes;
+  if (!ccodecs_exif_keep_tiff(&d->base, ccodecs_bytes_start(file), file->count, TIFFCurrentDirOffset(d->tiff))) {
+    return ccodecs_decoder_fail(&d->base, CCODECS_NO_MEMORY, "no room for the metadata");
+  }
   uint32_t count = 0;
   void *profile = NULL;
   const bool has_other = d->mode == MODE_RGBA || d->is_lab || (d->colors == 4 && d->alpha > 0);
@@ -330,7 +334,7 @@ static ccodecs_status read_header(ccodecs_decoder *base, ccodecs_input *input) {
   CCODECS_TRY(open_file(d));
   describe_pages(d);
   CCODECS_TRY(describe(d));
-  return read_profile(d);
+  return read_attachments(d);
 }
 
 /// Forgets the page that was described.
@@ -345,6 +349,9 @@ static void leave_page(tiff_decoder *d) {
   d->file.lacks_palette = false;
   d->file.reason[0] = 0;
   ccodecs_bytes_free(&d->base.profile, d->base.budget);
+  ccodecs_bytes_free(&d->base.artist, d->base.budget);
+  ccodecs_bytes_free(&d->base.copyright, d->base.budget);
+  ccodecs_decoder_free_metadata(&d->base);
 }
 
 static ccodecs_status select_page(ccodecs_decoder *base, int64_t first, uint32_t count) {
@@ -368,7 +375,7 @@ static ccodecs_status select_page(ccodecs_decoder *base, int64_t first, uint32_t
   }
   base->header.warnings &= ~(uint32_t)CCODECS_WARNING_FIRST_FRAME; // it was chosen
   status = describe(d);
-  return status == CCODECS_OK ? read_profile(d) : status;
+  return status == CCODECS_OK ? read_attachments(d) : status;
 }
 
 // MARK: Memory

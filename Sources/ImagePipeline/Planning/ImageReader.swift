@@ -217,6 +217,10 @@ package struct ImageReader: ~Copyable {
     keepsStoredGainMap = (keepsGainMap || reportsGainMap) && ImageFormat.storingGainMaps.contains(format)
     // The headroom of a map of Apple follows from the metadata of its image.
     codecLimits.keepsMetadata = keepsMetadata || keepsStoredGainMap
+    // Programs write Artist and Copyright of a JPEG XL behind the image.
+    if format == .jxl, configurations.contains(where: { $0.metadata == .keepCopyright }) {
+      codecLimits.keepsMetadata = true
+    }
     (codecLimits.keepsGainMap, codecLimits.isGainMap) = (keepsStoredGainMap, !gainMapFormats.isEmpty)
     decoder = try Decoder(format: format, limits: codecLimits, budget: budget)
     if Passthrough.isPossible(format, configurations) {
