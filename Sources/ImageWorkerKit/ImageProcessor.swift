@@ -25,12 +25,19 @@ public final class ImageProcessor: Sendable {
   /// The limits that the images of this processor have.
   public let limits: ProcessingLimits
   let memory: MemoryBudget
+  private let overlays: AuxiliaryImages
   private let threads = Mutex<ImageExecutor?>(nil)
 
   /// Creates a processor.
-  /// - Parameter limits: The limits of its images.
-  public init(limits: ProcessingLimits = ProcessingLimits()) {
+  /// - Parameters:
+  ///   - limits: The limits of its images.
+  ///   - overlays: The files of images, by the names with which the field `overlays` draws them on results. Each is decoded
+  ///     once for each size, and the sizes that were used last are kept, in up to 8 MiB. They do not count toward the memory limit.
+  public init(limits: ProcessingLimits = ProcessingLimits(), overlays: [String: [UInt8]] = [:]) {
     self.limits = limits
+    // A name stands for the same file as long as this processor exists.
+    self.overlays = AuxiliaryImages(
+      overlays.map { AuxiliaryImage(name: $0.key, bytes: $0.value, digest: Array($0.key.utf8)) }, cache: OverlayCache())
     memory = MemoryBudget(limit: limits.memoryByteCount, maxWaiting: limits.maxWaitingImageCount)
   }
 
@@ -117,7 +124,8 @@ public final class ImageProcessor: Sendable {
     _ configuration: ProcessingConfiguration, _ cancellation: Cancellation = Cancellation()
   ) throws(ImageProcessingError) -> ImageWork {
     try configuration.validate()
-    return ImageWork(configuration.fields, limits.image, memory, cancellation)
+    return ImageWork(
+      configuration.fields, limits.image, memory, cancellation, overlays: overlays.used(by: configuration.fields))
   }
 
   /// The threads, which are started if they are not running.

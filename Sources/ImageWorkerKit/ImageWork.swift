@@ -31,11 +31,11 @@ final class ImageWork {
 
   init(
     _ configuration: ImagePipeline.ProcessingConfiguration, _ limits: ImageLimits, _ memory: MemoryBudget,
-    _ cancellation: Cancellation
+    _ cancellation: Cancellation, overlays: AuxiliaryImages
   ) {
     self.memory = memory
     self.cancellation = cancellation
-    server = ImageServer(limits: limits, cancellation: cancellation, tracing: TraceTarget())
+    server = ImageServer(limits: limits, cancellation: cancellation, tracing: TraceTarget(), auxiliary: overlays)
     planning = WorkRequest.Planning(results: .renditions([configuration]))
     buffered = Hold(budget: memory)
   }

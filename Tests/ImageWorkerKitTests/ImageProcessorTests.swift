@@ -1,4 +1,5 @@
 import Admission
+import ImageCodecs
 import TestSupport
 import Testing
 
@@ -51,6 +52,46 @@ struct ImageProcessorTests {
     image.insert(contentsOf: whole, at: image.count - 12)
     let result = try ImageProcessor().processNow(image, as: ProcessingConfiguration(["always_encode": "true"]))
     #expect(result.report.output.width == upright.report.output.height)
+  }
+
+  @Test("overlays are drawn by their names, and one without a file is named")
+  func overlays() async throws {
+    let image = Fixture.bytes("photo.png")
+    let plain = try await ImageProcessor().process(image, as: ProcessingConfiguration(["preferred_format": "png"]))
+    let configuration = try ProcessingConfiguration(["preferred_format": "png", "overlays": "logo,gravity=south_east"])
+    let logo = try encodedImage([UInt8](repeating: 200, count: 12), width: 4, height: 3, pixelFormat: .gray8)
+    let processor = ImageProcessor(overlays: ["logo": logo, "other": []])
+    let drawn = try await processor.process(image, as: configuration)
+    let (before, after) = (try Pixels.decode(plain.bytes), try Pixels.decode(drawn.bytes))
+    #expect(after.color(x: 119, y: 79) == [200, 200, 200] && before.color(x: 119, y: 79) != [200, 200, 200])
+    #expect(after.color(x: 110, y: 70) == before.color(x: 110, y: 70))
+    #expect(try await processor.process(image, as: configuration).bytes == drawn.bytes)
+    let error = #expect(throws: ImageProcessingError.self) { try ImageProcessor().processNow(image, as: configuration) }
+    #expect(error?.field == "overlays[0].image" && error?.message.contains("logo") == true)
+  }
+
+  @Test("a report has facts, the crop, hidden regions and the layout of an array, where they are asked for")
+  func findings() throws {
+    let image = Fixture.bytes("photo.png")
+    let report = try ImageProcessor().processNow(
+      image,
+      as: ProcessingConfiguration([
+        "facts": "true", "max_width": "32", "max_height": "24", "resize_mode": "fill", "gravity": "smart",
+        "regions": "1,2,3x4", "preferred_format": "raw", "tensor.layout": "chw",
+        "tensor.element_type": "f32",
+      ])
+    ).report
+    let (facts, tensor) = (try #require(report.facts), try #require(report.tensor))
+    #expect(facts.blurHash.utf8.count == 4 + 2 * 12 && facts.isOpaque && !facts.dominantColors.isEmpty)
+    #expect(facts.meanColor.description.utf8.count == 7 && facts.perceptualHash != facts.differenceHash)
+    #expect(tensor.shape == [3, 24, 32] && tensor.strides == [24 * 32 * 4, 32 * 4, 4] && tensor.elementType == "f32")
+    #expect((tensor.content.width, tensor.content.height) == (32, 24) && tensor.channels == "rgb")
+    let crop = try #require(report.crop)
+    #expect(crop.width <= report.input.width && crop.height <= report.input.height && crop.width > 0)
+    let hidden = try #require(report.hiddenRegions.first)
+    #expect([hidden.x, hidden.y, hidden.width, hidden.height] == [0, 1, 5, 6])  // with its margin
+    let without = try ImageProcessor().processNow(image).report
+    #expect(without.facts == nil && without.tensor == nil && without.crop == nil && without.hiddenRegions.isEmpty)
   }
 
   @Test("a report has the properties of the image, the result and the work")

@@ -23,6 +23,8 @@ public struct OutputFormat: Sendable, Hashable, CustomStringConvertible {
   public static let avif = OutputFormat(.avif)
   /// JPEG XL, with the trait JXL.
   public static let jxl = OutputFormat(.jxl)
+  /// The elements of an array for a model, without a header, as the fields of `tensor` describe it.
+  public static let raw = OutputFormat(.raw)
   /// The smallest of the formats that the field `accept` lists.
   public static let auto = OutputFormat(.auto)
 }

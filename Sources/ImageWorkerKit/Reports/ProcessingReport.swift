@@ -55,6 +55,14 @@ public struct ProcessingReport: Sendable, Hashable, CustomStringConvertible {
   public var encodeTime: Duration { report.timings.encode }
   /// The time from the first byte of the image to the last of its result, with all waiting.
   public var totalTime: Duration { report.timings.total }
+  /// The looks of the image; `nil` unless the field `facts` is set, and for an image that was copied.
+  public var facts: ImageFacts? { report.facts.map { ImageFacts($0) } }
+  /// The layout of a result in the format ``OutputFormat/raw``; `nil` for other formats.
+  public var tensor: TensorInfo? { report.output.tensor.map { TensorInfo($0) } }
+  /// The part of the displayed image that was chosen by its pixels, as by ``Gravity/smart``; `nil` if none was.
+  public var crop: PixelRectangle? { report.crop.map { PixelRectangle($0) } }
+  /// The rectangles around what the field `regions` has hidden, in pixels of the displayed image.
+  public var hiddenRegions: [PixelRectangle] { report.hiddenRegions.map { PixelRectangle($0) } }
   /// The faces that were found, the largest first; empty if no field asks for faces.
   public var faces: [FoundFace] {
     report.faces.map { FoundFace(x: $0.x, y: $0.y, width: $0.width, height: $0.height) }
