@@ -130,18 +130,20 @@ def own_program(folder: Path, worker: str) -> str:
     photo = (FIXTURES / "photo-420.jpg").read_bytes()
     for number in range(80):
         (source / f"{number:04}.jpg").write_bytes(photo if number % 40 else photo[:4000])
-    return ours(readme("python"), folder, worker)
+    return ours(readme("processed"), folder, worker)
 
 
-def readme(language: str) -> str:
-    [program] = re.findall(rf"```{language}\n(.*?)```", (JOB.parent / "README.md").read_text(), re.S)
+def readme(function: str) -> str:
+    """Returns the program of the README that imports a function of the job."""
+    programs = re.findall(r"```python\n(.*?)```", (JOB.parent / "README.md").read_text(), re.S)
+    [program] = [each for each in programs if re.search(rf"from process_images import .*\b{function}\b", each)]
     return program
 
 
 def ours(program: str, folder: Path, worker: str) -> str:
     """Returns a program of the README with addresses of this machine."""
     for address, own in {"s3a://photos/2026/": folder / "in", "s3a://results/2026/": folder / "results",
-                         "s3a://failures/2026/": folder / "failures", "s3a://scores/2026/": folder / "scores",
+                         "s3a://failures/2026/": folder / "failures", "s3a://scores/2026/": folder / "scores", "s3a://facts/2026/": folder / "facts",
                          "dns:///image-worker-headless:50051": worker}.items():
         program = program.replace(address, str(own))
     assert "s3a://" not in program and "dns://" not in program
@@ -171,7 +173,7 @@ def load_model():
 
 def test_the_tensors_of_the_readme_reach_a_model(worker, tmp_path):
     own_program(tmp_path, worker)  # for its images
-    run = submit(tmp_path, MODEL + ours(readme("py"), tmp_path, worker))
+    run = submit(tmp_path, MODEL + ours(readme("tensors"), tmp_path, worker))
     assert run.returncode == 0, run.stdout + run.stderr
     table = pyarrow.parquet.read_table(tmp_path / "scores").to_pydict()
     with Client(worker) as client:
@@ -192,3 +194,18 @@ tensors(images, [{worker!r}], 8, 6).write.parquet({str(tmp_path / "out")!r})
     assert len(rows) == 80 and {len(row["tensor"]) for row in rows if row["reason"] is None} == {3 * 8 * 6}
     failed = [row for row in rows if row["reason"]]
     assert {(row["reason"], row["tensor"]) for row in failed} == {("TRUNCATED_IMAGE", None)} and len(failed) == 2
+
+
+def test_the_facts_of_the_readme_find_duplicates(worker, tmp_path):
+    own_program(tmp_path, worker)
+    run = submit(tmp_path, ours(readme("facts"), tmp_path, worker))
+    assert run.returncode == 0, run.stdout + run.stderr
+    rows = pyarrow.parquet.read_table(tmp_path / "facts").to_pylist()
+    with Client(worker) as client:
+        expected = client.inspect(FIXTURES / "photo-420.jpg", facts=True).facts
+    found = [row for row in rows if row["reason"] is None]
+    assert len(rows) == 80 and len(found) == 78
+    assert {(row["perceptual_hash"] % 2**64, row["thumb_hash"], row["blur_hash"]) for row in found} == {
+        (expected.perceptual_hash, expected.thumb_hash, expected.blur_hash)}
+    assert {(row["reason"], row["perceptual_hash"]) for row in rows if row["reason"]} == {("TRUNCATED_IMAGE", None)}
+    assert "0001.jpg" in run.stdout and processed_images() == 0
