@@ -138,6 +138,13 @@ def test_tables_get_a_column_of_tensors() -> None:
             TensorColumn(worker.address, errors="raise", **SIZE)({"bytes": images})
 
 
+def test_rows_of_a_table_of_pandas_are_taken_by_their_position() -> None:
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({"bytes": numbers(5, bad=(3,)), "label": list("abcde")}, index=[9, 3, 1, 0, 2])
+    with PromptWorker() as worker:
+        assert list(TensorColumn(worker.address, errors="skip", **SIZE)(frame)["label"]) == list("abce")
+
+
 def test_arrays_are_taken_without_a_copy() -> None:
     with PromptWorker() as worker, Client(worker.address) as client:
         [batch] = client.tensors(numbers(5), **SIZE)
@@ -218,6 +225,9 @@ def test_a_data_set_of_torch_names_mistakes_and_converts() -> None:
         images: list[Any] = [Item("cat", b"1"), Item("dog", b"2")]
         [batch] = ImageDataset(partial(Client, worker.address), images, rank=(1, 2), **SIZE)
         assert batch.keys == ["dog"] and batch.images.shape == (1, 3, 2, 4) and batch.images.dtype == torch.uint8
+        for labels in (numpy.array([7, 8]), torch.tensor([7, 8]), [7, 8.5]):
+            [batch] = ImageDataset(worker.address, [Item(label, b"1") for label in labels], **SIZE)
+            assert batch.keys.tolist() == [7, float(labels[1])]
         with pytest.raises(ImageWorkerError, match="it is bad"):
             list(ImageDataset(worker.address, numbers(3, bad=(1,)), errors="raise", **SIZE))
     ml_dtypes = pytest.importorskip("ml_dtypes")

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import threading
 import time
+import zipfile
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -54,7 +55,9 @@ def test_texts_of_numpy_are_paths_and_its_bytes_are_files(tmp_path: Path) -> Non
     (PIXELS[..., :3], b"P6\n3 2\n255\n" + PIXELS[..., :3].tobytes()),
     (PIXELS[..., ::-1], b"P7\nWIDTH 3\nHEIGHT 2\nDEPTH 4\nMAXVAL 255\nTUPLTYPE RGB_ALPHA\nENDHDR\n" + PIXELS[..., ::-1].tobytes())],
     ids=["gray", "one-channel", "rgb", "rgba"])
-def test_arrays_are_sent_without_compression(pixels: Any, expected: bytes) -> None:
+@pytest.mark.parametrize("convert", [lambda pixels: pixels, memoryview], ids=["array", "buffer"])
+def test_arrays_are_sent_without_compression(pixels: Any, expected: bytes, convert: Callable[[Any], Any]) -> None:
+    pixels = convert(pixels)
     with sent(pixels) as (worker, client, received):
         assert received == expected
         [result] = client.batch([("key", pixels)])
@@ -63,7 +66,8 @@ def test_arrays_are_sent_without_compression(pixels: Any, expected: bytes) -> No
 
 @pytest.mark.parametrize("source, text", [
     (PIXELS.astype("f4"), "uint8 of the shape .* not <f4 of the shape"), (PIXELS[..., :2], r"not \|u1 of the shape \(2, 3, 2\)"),
-    (numpy.zeros((0, 4), "uint8"), r"the shape \(0, 4\)"), (7, "an image is bytes, a path, a URL, .* not int"),
+    (numpy.zeros((0, 4), "uint8"), r"the shape \(0, 4\)"), (memoryview(PIXELS.astype("f4")), "not f of the shape"),
+    (array.array("f", [1] * 30), r"not f of the shape \(30,\)"), (7, "an image is bytes, a path, a URL, .* not int"),
     (None, "not NoneType"), (object(), "not object"), ({"bytes": b"image"}, "not dict")])
 def test_a_wrong_type_is_named_with_its_item(source: Any, text: str) -> None:
     with FakeWorker() as worker, Client(worker.address) as client:
@@ -209,6 +213,16 @@ def test_urls_are_read_by_the_client(memory: Any, size: int) -> None:
         assert results["url"].unwrap().data[::-1] == results["file"].unwrap().data[::-1] == data
         assert isinstance(results["missing"].error, FileNotFoundError)
         assert isinstance(results["unknown"].error, ValueError) and "nosuch" in str(results["unknown"].error)
+
+
+def test_an_image_in_an_archive_is_read(tmp_path: Path) -> None:
+    pytest.importorskip("fsspec")
+    with zipfile.ZipFile(tmp_path / "images.zip", "w") as archive:
+        archive.writestr("image.jpg", b"image")
+    url = f"zip://image.jpg::file://{tmp_path / 'images.zip'}"
+    with sent(url) as (_, client, received):
+        assert received == b"image"
+        assert [result.unwrap().data for result in client.batch((number, url) for number in range(9))] == [b"egami"] * 9
 
 
 def test_an_image_of_a_url_is_read_again_for_another_attempt(memory: Any) -> None:

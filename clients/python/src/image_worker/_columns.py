@@ -65,4 +65,6 @@ def _text(error: Exception | None) -> str:
 
 
 def _taken(values: Any, rows: list[int]) -> Any:
+    if hasattr(values, "iloc"):  # a column of pandas, whose own index is by labels
+        return values.iloc[rows]
     return values[rows] if hasattr(values, "dtype") else [values[row] for row in rows]

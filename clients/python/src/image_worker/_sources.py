@@ -138,7 +138,8 @@ class Upload:
 
     async def _open(self, source: Any) -> Reader:
         if _is_url(source):
-            return _File(_own(await in_thread(_open_url, source)), closes=True)
+            file, opened = await in_thread(_open_url, source)
+            return _File(_own(file), closes=True, owner=opened)
         if isinstance(source, (str, os.PathLike)):
             return _File(await in_thread(open, source, "rb"), closes=True)
         if hasattr(source, "read"):
@@ -184,14 +185,16 @@ def _view(source: Any) -> memoryview:
     return view.cast("B") if view.c_contiguous else memoryview(view.tobytes())
 
 
-def _open_url(url: str) -> Any:
+def _open_url(url: str) -> tuple[Any, Any]:
+    """Returns the file of a URL, and what must be kept as long as it is read: with it goes the archive that contains the file."""
     scheme = url.split("://")[0]
     try:
         import fsspec
     except ImportError:
         raise ImportError(f"images of {scheme}:// need fsspec: pip install fsspec") from None
     try:
-        return fsspec.open(url, "rb").open()
+        opened = fsspec.open(url, "rb")
+        return opened.open(), opened
     except ImportError as error:
         name = scheme.split("::")[-1]
         raise ImportError(
@@ -242,8 +245,9 @@ class Reader:
 
 
 class _File(Reader):
-    def __init__(self, file: Any, closes: bool, lock: threading.Lock | None = None) -> None:
+    def __init__(self, file: Any, closes: bool, lock: threading.Lock | None = None, owner: object = None) -> None:
         self._file = file
+        self._owner = owner
         self._closes = closes
         self._lock = lock or threading.Lock()
         # Whether a thread still reads, which then closes the file: others would wait for it.
@@ -313,7 +317,12 @@ def _check_bytes(data: object, subject: str) -> None:
 
 def _has_pixels(source: object) -> bool:
     # Asked of the class, as a PIL image copies its pixels for this property. Texts and bytes of NumPy are paths and files.
-    return hasattr(type(source), "__array_interface__") and not isinstance(source, (str, bytes))
+    if hasattr(type(source), "__array_interface__"):
+        return not isinstance(source, (str, bytes))
+    if not _is_buffer(source):
+        return False
+    view = memoryview(source)  # type: ignore[arg-type]
+    return view.ndim != 1 or view.itemsize != 1
 
 
 def encoded(pixels: Any) -> bytes:
@@ -323,17 +332,25 @@ def encoded(pixels: Any) -> bytes:
     """
     if hasattr(pixels, "mode") and hasattr(pixels, "convert"):
         return _encoded_image(pixels)
-    interface = pixels.__array_interface__
+    interface = _interface(pixels)
     shape = tuple(interface.get("shape", ())) if isinstance(interface, dict) else ()
     count = 1 if len(shape) == 2 else shape[2] if len(shape) == 3 else 0
     if interface.get("typestr") == "|u1" and len(shape) == 1:
         return bytes(pixels.tobytes())
-    if interface.get("typestr") != "|u1" or count not in (1, 3, 4) or 0 in shape or not hasattr(pixels, "tobytes"):
+    if interface.get("typestr") != "|u1" or count not in (1, 3, 4) or 0 in shape or not (
+            _is_buffer(pixels) or hasattr(pixels, "tobytes")):
         raise TypeError(
             f"the pixels of an image are uint8 of the shape (height, width) or (height, width, 1, 3 or 4), not "
             f"{interface.get('typestr', 'unknown')} of the shape {shape}")
     samples = _view(pixels) if _is_buffer(pixels) else pixels.tobytes()
     return b"".join((_header(shape[0], shape[1], count), samples))
+
+
+def _interface(pixels: Any) -> Any:
+    if hasattr(pixels, "__array_interface__"):
+        return pixels.__array_interface__
+    view = memoryview(pixels)
+    return {"shape": view.shape, "typestr": "|u1" if view.format == "B" else view.format}
 
 
 def _encoded_image(image: Any) -> bytes:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 import math
+import operator
 import os
 from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Iterable, Mapping
 from contextlib import aclosing
@@ -46,6 +47,8 @@ _TYPES: Mapping[int, str] = {wire.TensorElementType.Value(f"TENSOR_ELEMENT_TYPE_
                              for name, short in _ELEMENTS.items()}
 #: The fields of `tensor` that are not those of the contract.
 _DEFAULTS = {"element_type": "f32", "layout": "chw"}
+#: The fields that say how an image gets its size; some cannot be combined with the mode "fill".
+_FRAMING = ("resize_mode", "pad", "extend_aspect_ratio", "min_width", "min_height")
 _MODES: Mapping[str, Mapping[str, object]] = {
     "fill": {"resize_mode": "fill"}, "fit": {"resize_mode": "fit", "pad": True}, "stretch": {"resize_mode": "stretch"}}
 
@@ -137,7 +140,7 @@ def tensor_fields(
         size = {"max_width": width, "max_height": height}
         if known is None or not known.HasField("allow_upscale"):
             size["allow_upscale"] = True
-        if known is None or mode is not None or not (known.HasField("resize_mode") or known.HasField("pad")):
+        if known is None or mode is not None or not any(known.HasField(field) for field in _FRAMING):
             size |= _MODES[mode or "fill"]
     elif width is not None or height is not None:
         raise ValueError("width and height must be set together; without both, the image keeps its size")
@@ -210,7 +213,8 @@ class Rows:
         """Makes a result a row. Raises `ValueError` if it is another array."""
         info, row = result.report.output.tensor, self.array[index]
         if tuple(info.shape) != row.shape:
-            raise ValueError(f"the worker sent a tensor of the shape {tuple(info.shape)}, not {row.shape}")
+            raise ValueError(f"the worker sent a tensor of the shape {tuple(info.shape)}, not {row.shape}; leave out "
+                             "fields that change its size, such as zoom and scale_factor")
         self._put(result, info, row)
         return (info.content.x, info.content.y, info.content.width, info.content.height)
 
@@ -312,8 +316,9 @@ class Stack:
         self, size: int, ahead: int, shape: tuple[int, ...], dtype: str, policy: Errors = "mask",
         segments: Segments | None = None, others: Mapping[str, object] = {},
     ) -> None:
-        if not isinstance(size, int) or size < 1:
+        if isinstance(size, bool) or not hasattr(size, "__index__") or size < 1:
             raise ValueError(f"batch_size is {size!r}; it must be an integer, at least 1")
+        size = operator.index(size)  # of NumPy, too
         if policy not in get_args(Errors):
             raise ValueError(f"errors is {policy!r}; it must be one of {', '.join(get_args(Errors))}")
         if segments is not None and policy == "skip":

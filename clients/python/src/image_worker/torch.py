@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numbers
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple, Union
 
@@ -76,9 +77,13 @@ class ImageDataset(IterableDataset[ImageBatch]):
 
 
 def _converted(batch: TensorBatch) -> ImageBatch:
-    are_numbers = all(isinstance(key, (int, float)) for key in batch.keys)
+    are_numbers = all(_is_number(key) for key in batch.keys)
     return ImageBatch(
         _tensor(batch.array), torch.tensor(batch.keys) if are_numbers else list(batch.keys), torch.from_numpy(batch.mask))
+
+
+def _is_number(key: object) -> bool:
+    return isinstance(key, torch.Tensor) and key.ndim == 0 or isinstance(key, numbers.Real)  # of NumPy, too
 
 
 def _tensor(array: NDArray[Any]) -> torch.Tensor:
