@@ -86,10 +86,8 @@ struct Worker: Service {
     let meter = LoadMeter(
       threadCount: threadCount,
       memoryUtilization: { Double(memory.used) / Double(max(1, memory.limit)) })
-    environment.worked = { duration, context in
-      meter.note(worked: duration)
-      context?.call.cost?.add(duration)
-    }
+    environment.noteWork = { meter.note(isWorking: $0) }
+    environment.worked = { duration, context in context?.call.cost?.add(duration) }
     return meter
   }
 

@@ -22,6 +22,9 @@ package final class LoadMeter: Sendable {
   private struct State {
     var previous: Window
     var current: Window
+    /// The number of threads that work now, and until when their work was added.
+    var workingCount = 0
+    var counted: ContinuousClock.Instant
   }
 
   private static let span = Duration.seconds(1)
@@ -47,11 +50,11 @@ package final class LoadMeter: Sendable {
     self.memoryUtilization = memoryUtilization
     self.now = now
     let start = Window(began: now())
-    state = Mutex(State(previous: start, current: start))
+    state = Mutex(State(previous: start, current: start, counted: start.began))
   }
 
-  /// Adds work of an image thread.
-  package func note(worked: Duration) { update { $0.current.worked += worked } }
+  /// Notes that an image thread has begun or ended to work.
+  package func note(isWorking: Bool) { update { $0.workingCount += isWorking ? 1 : -1 } }
 
   /// Adds a call that has ended.
   package func noteCall(isFailed: Bool) {
@@ -67,7 +70,8 @@ package final class LoadMeter: Sendable {
     let elapsed = max(recent.began.duration(to: now()), Self.minimum)
     let seconds = elapsed / .seconds(1)
     return LoadReport(
-      utilization: recent.worked / (elapsed * threadCount), memoryUtilization: memoryUtilization(),
+      // The thread for small images may work in addition.
+      utilization: min(1, recent.worked / (elapsed * threadCount)), memoryUtilization: memoryUtilization(),
       callsPerSecond: Double(recent.callCount) / seconds, failedCallsPerSecond: Double(recent.failedCallCount) / seconds
     )
   }
@@ -76,11 +80,14 @@ package final class LoadMeter: Sendable {
   private func update<Result>(_ body: (inout State) -> Result) -> Result {
     let now = now()
     return state.withLock { state in
+      state.current.worked += state.counted.duration(to: now) * state.workingCount
+      state.counted = now
       let age = state.current.began.duration(to: now)
       if age >= Self.span {
-        // After a pause nothing of what was before it counts.
+        // After a pause nothing of what was before it counts, except what still goes on.
         let isStale = age >= Self.span * 2
-        state.previous = isStale ? Window(began: now - Self.span) : state.current
+        state.previous =
+          isStale ? Window(began: now - Self.span, worked: Self.span * state.workingCount) : state.current
         state.current = Window(began: now)
       }
       return body(&state)

@@ -118,7 +118,9 @@ final class ImageJob {
   /// Runs CPU work of the image, measures it, and charges it to the caller.
   func worked<Result, Failure: Error>(_ body: () throws(Failure) -> Result) throws(Failure) -> Result {
     let (began, cpuTime) = (ContinuousClock.now, ThreadClock.now)
+    environment.noteWork(true)
     defer {
+      environment.noteWork(false)
       clock.worked += began.duration(to: .now)
       let used = ThreadClock.now - cpuTime + (work.helper?.takeCPUTime() ?? .zero)
       clock.cpuTime += used

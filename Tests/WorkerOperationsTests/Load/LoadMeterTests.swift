@@ -21,9 +21,11 @@ struct LoadMeterTests {
   @Test("utilization and rates cover the same time")
   func rates() {
     let meter = makeMeter()
-    clock.move(.milliseconds(500))
+    clock.move(.milliseconds(100))
     for index in 0..<4 {
-      meter.note(worked: .milliseconds(100))
+      meter.note(isWorking: true)
+      clock.move(.milliseconds(100))
+      meter.note(isWorking: false)
       meter.noteCall(isFailed: index == 0)
     }
     let report = meter.report
@@ -37,14 +39,36 @@ struct LoadMeterTests {
   @Test("work of more than two seconds ago does not count")
   func age() {
     let meter = makeMeter()
-    meter.note(worked: .seconds(1))
-    clock.move(.milliseconds(1500))
+    work(meter, for: .milliseconds(1500))
     #expect(meter.report.utilization > 0)
-    clock.move(.milliseconds(1500))
-    meter.note(worked: .milliseconds(300))
+    clock.move(.milliseconds(1200))
+    work(meter, for: .milliseconds(300))
     #expect(abs(meter.report.utilization - 0.3 / 3) < 1e-9)
     clock.move(.seconds(60))
     #expect(meter.report.utilization == 0 && meter.report.callsPerSecond == 0)
+  }
+
+  @Test("work that goes on counts, however long it takes, and never as more than all threads")
+  func longWork() {
+    let meter = makeMeter()
+    meter.note(isWorking: true)
+    for pause in [100, 900, 1000, 10, 5000, 300] {
+      clock.move(.milliseconds(pause))
+      #expect(abs(meter.report.utilization - 0.5) < 1e-9)
+    }
+    meter.note(isWorking: true)
+    meter.note(isWorking: true)  // that of small images
+    clock.move(.seconds(60))
+    #expect(meter.report.utilization == 1)
+    for _ in 0..<3 { meter.note(isWorking: false) }
+    clock.move(.seconds(3))
+    #expect(meter.report.utilization == 0)
+  }
+
+  private func work(_ meter: LoadMeter, for duration: Duration) {
+    meter.note(isWorking: true)
+    clock.move(duration)
+    meter.note(isWorking: false)
   }
 
   @Test("the first call of a worker does not make a rate of thousands")
