@@ -41,6 +41,8 @@ struct SimilaritySearch {
   private var previous: (quality: Int, score: Double)?
   private var tooLarge: (quality: Int, size: Double)?
   private var trialCount = 0
+  /// The number of those with reduced chroma, if it is not reduced any more.
+  private var reducedCount = 0
   /// The number of consecutive trials that reached the score, or minus the number that did not.
   private var run = 0
   /// Whether the quality of the first trial was predicted by a sample.
@@ -96,11 +98,12 @@ struct SimilaritySearch {
     if let above, above.score < target.score + enough || highest - lowest < scale.minRange { return nil }
     if above == nil, tooLarge != nil { return nextBetweenLimits(near, trialsLeft: trialsLeft) }
     if let above, let below { return next(above, below, trialsLeft: trialsLeft) }
-    if above == nil, trialsLeft == 1 || trialCount >= Self.maxExtrapolations { return highest }
+    let isLate = trialCount - reducedCount >= Self.maxExtrapolations
+    if above == nil, trialsLeft == 1 || isLate { return highest }
     let extrapolated = extrapolated(from: near)
     // The highest quality alone shows that a target is out of reach.
     if above == nil, !canFillChroma, extrapolated >= highest - scale.step(1) { return highest }
-    return trialCount >= Self.maxExtrapolations ? min(extrapolated, middle) : extrapolated
+    return isLate ? min(extrapolated, middle) : extrapolated
   }
 
   private var canFillChroma: Bool { target.choosesChroma && !hasFullChroma }
@@ -115,6 +118,7 @@ struct SimilaritySearch {
     let finest = scale.coarseness(scale.step(EncoderOptions.minQualityOfFullChroma) - 1)
     guard wanted < finest - certainty || trialCount >= Self.maxExtrapolations else { return nil }
     hasFullChroma = true
+    reducedCount = trialCount
     (lowest, highest) = (scale.step(1), scale.step(target.maxQuality))
     (self.below, previous, run) = (nil, nil, 0)
     return scale.step(coarseness: wanted + Self.fullChromaGain, in: lowest...highest)
@@ -184,11 +188,13 @@ struct SimilaritySearch {
     (distance(other.score) - distance(one.score)) / (scale.coarseness(other.quality) - scale.coarseness(one.quality))
   }
 
-  /// Returns the quality nearest to `quality` for which bisection can search either part with the trials that are left.
+  /// Returns the quality nearest to `quality` for which bisection can search either part with the trials that are left, if
+  /// there is one.
   ///
   /// Fine steps are too many for that, and scores between them differ too little.
   private func searchable(_ quality: Int, trialsLeft: Int) -> Int {
-    let count = scale.steps == 1 ? 1 << (trialsLeft - 1) - 1 : highest - lowest
+    let bisected = 1 << (trialsLeft - 1) - 1
+    let count = scale.steps == 1 && highest - lowest <= 2 * bisected ? bisected : highest - lowest
     return max(lowest, highest - count, min(quality, lowest + count, highest))
   }
 

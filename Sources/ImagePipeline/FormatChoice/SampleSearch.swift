@@ -2,10 +2,12 @@ internal import ImageCodecs
 
 /// Predicts the format and the quality of a result from trials of a sample.
 struct SampleSearch {
-  /// The maximum number of trials in each format.
+  /// The maximum number of trials in each format, unless all are far from their target.
   ///
   /// More would hardly improve what a sample predicts.
   private static let maxTrials = 2
+  /// The minimum factor by which a size is assumed to fall to a lower score: that of dithered images in AVIF hardly does.
+  private static let minFactor = 0.7
   /// By how much the predicted quality aims above a target: the middle of the scores that need no other trial.
   private static let margin = 0.5
   /// The distance from the target at which a trial of the whole image is the result.
@@ -187,7 +189,8 @@ struct SampleSearch {
     }
     note(first)
     var nearest = first
-    for _ in 1..<Self.maxTrials where !isNear(target.score, nearest, rival) {
+    for trialCount in 1...Self.maxTrials where !isNear(target.score, nearest, rival) {
+      if trialCount == Self.maxTrials, abs((nearest.score ?? 100) - target.score) <= Self.distances.far { break }
       guard let step = search.expected() else { return nearest }
       let isComparable = limit.hasFullChroma == search.hasFullChroma
       limit.hasFullChroma = search.hasFullChroma
@@ -249,7 +252,7 @@ struct SampleSearch {
   private func size(of trial: Trial, at score: Double) -> Double {
     let fixed = min(Double(trial.options.format.traits.output?.fixedByteCount ?? 0), Double(trial.byteCount))
     let distances = trial.score.map { (of: max(0.5, 100 - $0), at: max(0.5, 100 - score)) }
-    var factor = distances.map { $0.of / $0.at } ?? 1
+    var factor = distances.map { max(Self.minFactor, $0.of / $0.at) } ?? 1
     if trial.options.format == .webp, trial.score != nil, sample.ratio > 1 { factor *= Self.webPFactors.tiles }
     if trial.isQuick { factor *= Self.webPFactors.quick }
     return fixed + (Double(trial.byteCount) - fixed) * sample.ratio * factor
