@@ -73,17 +73,20 @@ extension SaliencyMap {
   /// quarter less at the edges.
   private static func weight(ofCenter center: Double) -> Int { 1024 - Int(1024 * (center - 0.5) * (center - 0.5)) }
 
-  /// Returns the weighted sum of a profile between two fractions of its length.
+  /// Returns the weighted mean of a profile between two fractions of its length, times 1024.
+  ///
+  /// It is no sum, as some places have a cell more than others.
   private static func score(_ profile: [Int], from start: Double, to end: Double) -> Int {
-    var score = 0
+    var (sum, weights) = (0, 0)
     for (index, value) in profile.enumerated() {
       let place = (Double(index) + 0.5) / Double(profile.count)
       let across = (place - start) / (end - start)
       guard across >= 0, across <= 1 else { continue }
       // 1 in the middle, a half at the edges.
       let weight = 1024 - Int(2048 * (across - 0.5) * (across - 0.5))
-      score += value * weight
+      sum += value * weight
+      weights += weight
     }
-    return score
+    return weights == 0 ? 0 : sum * 1024 / weights
   }
 }
