@@ -98,7 +98,7 @@ extension Warning {
     case .droppedFrames(let count, let isMinimum):
       ReportedWarning(
         .framesDropped,
-        "the result lacks \(isMinimum ? "at least " : "")\(count) of the animation's frames; to keep them, set "
+        "the result lacks \(isMinimum ? "at least " : "")\(count) of the animation's frames; to keep them, leave frame_index unset, set "
           + "max_frames, and preferred_format to one of \(Self.animationFormats)", ["frames": "\(count)"])
     case .repairedDamage:
       ReportedWarning(.damageRepaired, "the file is damaged; the decoder repaired or skipped the damaged parts")
@@ -174,7 +174,7 @@ extension Warning {
       ReportedWarning(
         .facesNotFound,
         field == "gravity"
-          ? "no face is in the part to choose from; gravity FACES keeps what attracts attention, as SMART does"
+          ? "no face was found in the part to choose from; gravity FACES keeps what attracts attention, as SMART does"
           : "no face was found; regions of FACES hide nothing", ["field": field])
     case .cutFaces(let count, let kept):
       ReportedWarning(

@@ -37,9 +37,9 @@ extension Imageworker_V1_GainMapInfo {
 extension Imageworker_V1_TensorInfo {
   fileprivate init(_ info: TensorInfo) {
     self.init()
-    elementType = Self.choice(info.element.fieldValue, of: "TensorElementType")
-    layout = Self.choice(info.layout.fieldValue, of: "TensorLayout")
-    channels = Self.choice(info.channels.fieldValue, of: "TensorChannels")
+    elementType = .named(info.element.fieldValue, of: "TensorElementType")
+    layout = .named(info.layout.fieldValue, of: "TensorLayout")
+    channels = .named(info.channels.fieldValue, of: "TensorChannels")
     shape = info.shape.map { UInt32($0) }
     strides = info.strides.map { UInt64($0) }
     byteOrder = "little"
@@ -49,14 +49,16 @@ extension Imageworker_V1_TensorInfo {
       ($0.width, $0.height) = (UInt32(shown.width), UInt32(shown.height))
     }
   }
+}
 
-  /// The choice of an enum of the contract that has a name.
-  private static func choice<Choice: SwiftProtobuf.Enum>(_ name: FieldValue, of type: String) -> Choice {
+extension SwiftProtobuf.Enum {
+  /// The choice of an enum of the contract that has a name, in lower case and without the enum's.
+  static func named(_ name: FieldValue, of type: String) -> Self {
     let choices = ContractSchema.shared.choices(of: ".imageworker.v1.\(type)")
     guard let choice = choices.first(where: { .word($0.name) == name }) else {
       preconditionFailure("\(type) of the wire contract does not have \(name)")
     }
-    return Choice(rawValue: Int(choice.number)) ?? Choice()
+    return Self(rawValue: Int(choice.number)) ?? Self()
   }
 }
 

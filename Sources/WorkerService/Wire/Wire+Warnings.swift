@@ -1,3 +1,4 @@
+internal import Fields
 package import ImagePipeline
 internal import SwiftProtobuf
 package import WorkerProtocol
@@ -26,35 +27,5 @@ extension ReportedWarning {
 }
 
 extension Imageworker_V1_WarningCode {
-  init(_ code: Warning.Code) {
-    self =
-      switch code {
-      case .exifIgnored: .exifIgnored
-      case .firstImageOnly: .firstImageOnly
-      case .framesDropped: .framesDropped
-      case .damageRepaired: .damageRepaired
-      case .damageTolerated: .damageTolerated
-      case .damageUnchecked: .damageUnchecked
-      case .orientationIgnored: .orientationIgnored
-      case .endAdded: .endAdded
-      case .truncated: .truncated
-      case .profileIgnored: .profileIgnored
-      case .damaged: .damaged
-      case .scaleFactorIgnored: .scaleFactorIgnored
-      case .targetSimilarityIgnored: .targetSimilarityIgnored
-      case .targetSimilarityMissed: .targetSimilarityMissed
-      case .sizeReduced: .sizeReduced
-      case .qualityReduced: .qualityReduced
-      case .largerThanImage: .largerThanImage
-      case .neverLargerIgnored: .neverLargerIgnored
-      case .formatChanged: .formatChanged
-      case .credentialsRemoved: .credentialsRemoved
-      case .colorSpaceChanged: .colorSpaceChanged
-      case .trimIgnored: .trimIgnored
-      case .bitDepthReduced: .bitDepthReduced
-      case .facesNotFound: .facesNotFound
-      case .facesCut: .facesCut
-      case .gainMapRemoved: .gainMapRemoved
-      }
-  }
+  init(_ code: Warning.Code) { self = .named(.word(code.rawValue.lowercased()), of: "WarningCode") }
 }
