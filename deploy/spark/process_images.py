@@ -108,8 +108,9 @@ def _task(
                 items = list(zip(batch["path"], batch["content"], strict=True))
                 # An item whose worker is lost goes to another. If no worker is left, this raises, and Spark runs the task
                 # again elsewhere.
+                # Of objects, as pandas makes integers beside None floats, which have not the bits of a hash.
                 rows = [_row(outcome) for outcome in client.batch(items, preset=preset, **fields)]
-                yield pd.DataFrame(rows, columns=SCHEMA.names)
+                yield pd.DataFrame(rows, columns=SCHEMA.names, dtype=object)
 
     return run
 
@@ -129,7 +130,7 @@ def _facts_task(
                 return (path, found.input.format, found.input.width, found.input.height, None, None, *_facts(found.facts))
 
             for batch in batches:
-                yield pd.DataFrame(list(threads.map(row, batch["path"], batch["content"])), columns=FACTS_SCHEMA.names)
+                yield pd.DataFrame(list(threads.map(row, batch["path"], batch["content"])), columns=FACTS_SCHEMA.names, dtype=object)
 
     return run
 
