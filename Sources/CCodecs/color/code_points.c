@@ -197,7 +197,7 @@ bool ccodecs_profile_from_codes(
   const bool has_room = built != NULL && ccodecs_color_save(built, profile, budget);
   cmsCloseProfile(built);
   cmsFreeToneCurve(curve);
-  cmsDeleteContext(context);
+  ccodecs_color_close(context, &allowance);
   return has_room && !allowance.is_exhausted;
 }
 

@@ -10,12 +10,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-/// Precedes each block and stores its owner for freeing. The owner is NULL for blocks that littlecms allocates before
-/// the context has its user data.
+/// Precedes each block. The owner is NULL for blocks that littlecms allocates before the context has its user data.
 typedef union block_header {
   struct {
     color_allowance *owner;
+    union block_header *next; ///< Of the owner's blocks.
+    union block_header *previous;
     size_t byte_count;
+    size_t charged_bytes;
   } info;
   uint8_t padding[64];
 } block_header;
@@ -26,35 +28,46 @@ enum { MAX_UNCHECKED_BYTES = 128 };
 
 /// Charges a block. Returns false if it is refused.
 static bool charge(color_allowance *owner, size_t total) {
-  if (total > owner->left) {
+  if (owner->is_exhausted || total > owner->left) {
     return false;
   }
-  owner->is_exhausted = !ccodecs_budget_charge(owner->budget, total) || owner->is_exhausted;
+  owner->is_exhausted = !ccodecs_budget_charge(owner->budget, total);
+  owner->left -= owner->is_exhausted ? 0 : total;
   return !owner->is_exhausted;
+}
+
+static void refund(color_allowance *owner, size_t total) {
+  ccodecs_budget_refund(owner->budget, total);
+  owner->left += total;
 }
 
 static void *on_allocate(cmsContext context, cmsUInt32Number byte_count) {
   color_allowance *owner = cmsGetContextUserData(context);
   const size_t total = (size_t)byte_count + sizeof(block_header);
-  if (owner != NULL && !charge(owner, total)) {
-    if (byte_count > MAX_UNCHECKED_BYTES) {
-      return NULL;
-    }
-    owner = NULL;
+  const size_t charged = owner != NULL && charge(owner, total) ? total : 0;
+  if (owner != NULL && charged == 0 && byte_count > MAX_UNCHECKED_BYTES) {
+    return NULL;
   }
   block_header *header = malloc(total);
   if (header == NULL) {
     if (owner != NULL) {
-      ccodecs_budget_refund(owner->budget, total);
+      refund(owner, charged);
       owner->is_exhausted = true;
     }
     return NULL;
   }
-  if (owner != NULL) {
-    owner->left -= total;
-  }
   header->info.owner = owner;
-  header->info.byte_count = total;
+  header->info.byte_count = byte_count;
+  header->info.charged_bytes = charged;
+  if (owner != NULL) {
+    block_header *next = owner->blocks;
+    header->info.next = next;
+    header->info.previous = NULL;
+    if (next != NULL) {
+      next->info.previous = header;
+    }
+    owner->blocks = header;
+  }
   return header + 1;
 }
 
@@ -66,8 +79,15 @@ static void on_free(cmsContext context, void *block) {
   block_header *header = (block_header *)block - 1;
   color_allowance *owner = header->info.owner;
   if (owner != NULL) {
-    ccodecs_budget_refund(owner->budget, header->info.byte_count);
-    owner->left += header->info.byte_count;
+    refund(owner, header->info.charged_bytes);
+    if (header->info.next != NULL) {
+      header->info.next->info.previous = header->info.previous;
+    }
+    if (header->info.previous != NULL) {
+      header->info.previous->info.next = header->info.next;
+    } else {
+      owner->blocks = header->info.next;
+    }
   }
   free(header);
 }
@@ -75,7 +95,7 @@ static void on_free(cmsContext context, void *block) {
 static void *on_reallocate(cmsContext context, void *block, cmsUInt32Number byte_count) {
   void *grown = on_allocate(context, byte_count);
   if (grown != NULL && block != NULL) {
-    const size_t old = ((block_header *)block - 1)->info.byte_count - sizeof(block_header);
+    const size_t old = ((block_header *)block - 1)->info.byte_count;
     memcpy(grown, block, old < byte_count ? old : byte_count);
     on_free(context, block);
   }
@@ -90,6 +110,13 @@ cmsContext ccodecs_color_context(color_allowance *allowance) {
       .ReallocPtr = on_reallocate,
   };
   return cmsCreateContext((void *)(uintptr_t)&plugin, allowance); // littlecms only reads it
+}
+
+void ccodecs_color_close(cmsContext context, color_allowance *allowance) {
+  cmsDeleteContext(context);
+  while (allowance->blocks != NULL) {
+    on_free(NULL, (block_header *)allowance->blocks + 1);
+  }
 }
 
 size_t ccodecs_color_allowance(size_t profile_count) {

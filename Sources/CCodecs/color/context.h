@@ -11,12 +11,16 @@
 typedef struct color_allowance {
   ccodecs_budget *budget;
   size_t left;
+  void *blocks;      ///< Those that were not freed.
   bool is_exhausted; ///< The budget or the system's memory was exhausted, not the allowance.
 } color_allowance;
 
 /// Creates a context that allocates from `allowance`, whose address must not change. Returns NULL if memory is
 /// exhausted.
 cmsContext ccodecs_color_context(color_allowance *allowance);
+
+/// Deletes a context, and frees what littlecms has leaked, as it does after it was refused memory.
+void ccodecs_color_close(cmsContext context, color_allowance *allowance);
 
 /// Returns the maximum memory in bytes of a context for a profile of `profile_count` bytes. This covers the profile,
 /// its tables as read and in a pipeline, where they are wider, and a table that replaces the whole pipeline.

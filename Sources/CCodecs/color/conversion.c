@@ -271,7 +271,7 @@ void ccodecs_conversion_destroy(ccodecs_conversion *conversion) {
     cmsDeleteTransform(conversion->transform);
   }
   if (conversion->context != NULL) {
-    cmsDeleteContext(conversion->context);
+    ccodecs_color_close(conversion->context, &conversion->allowance);
   }
   ccodecs_free(conversion->allowance.budget, conversion->shaper);
   ccodecs_free(conversion->allowance.budget, conversion->levels);
@@ -335,7 +335,7 @@ bool ccodecs_profile_convert(
   cmsContext context = ccodecs_color_context(&allowance);
   const bool is_converted = context != NULL && convert_from_srgb(context, &copy, pixels, pixel_count);
   if (context != NULL) {
-    cmsDeleteContext(context);
+    ccodecs_color_close(context, &allowance);
   }
   ccodecs_bytes_free(&copy, budget);
   return is_converted;

@@ -106,7 +106,7 @@ bool ccodecs_profile_classify(
     *kind = kind_of(opened, space);
     cmsCloseProfile(opened);
   }
-  cmsDeleteContext(context);
+  ccodecs_color_close(context, &allowance);
   return !allowance.is_exhausted;
 }
 
@@ -115,14 +115,6 @@ bool ccodecs_profile_classify(
 bool ccodecs_profile_from_primaries(
     const uint32_t chromaticities[8], uint32_t gamma, ccodecs_color_space color_space, ccodecs_bytes *profile,
     ccodecs_budget *budget) {
-  for (int i = 0; i < 8; i += 2) {
-    if (chromaticities[i] > 100000 || chromaticities[i + 1] == 0 || chromaticities[i + 1] > 100000) {
-      return true;
-    }
-  }
-  if (gamma != 0 && (gamma < 10000 || gamma > 500000)) {
-    return true;
-  }
   color_allowance allowance = {.budget = budget, .left = ccodecs_color_allowance(0)};
   cmsContext context = ccodecs_color_context(&allowance);
   if (context == NULL) {
@@ -138,7 +130,7 @@ bool ccodecs_profile_from_primaries(
   const bool has_room = ccodecs_color_save(made, profile, budget);
   cmsCloseProfile(made);
   cmsFreeToneCurve(curve);
-  cmsDeleteContext(context);
+  ccodecs_color_close(context, &allowance);
   return has_room && !allowance.is_exhausted;
 }
 

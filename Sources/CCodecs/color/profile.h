@@ -22,8 +22,8 @@ bool ccodecs_profile_classify(
     const ccodecs_bytes *profile, ccodecs_color_space color_space, ccodecs_budget *budget, ccodecs_profile_kind *kind);
 
 /// Creates a profile from a PNG's cHRM (x and y of white, red, green and blue, times 100000; gray has no use for them)
-/// and gAMA (times 100000, 0 for the sRGB curve). Leaves `profile` empty if the values do not define a color space.
-/// Returns false if the budget is exhausted.
+/// and gAMA (times 100000 and from 10000 to 500000; 0 for the sRGB curve). Leaves `profile` empty if the values do not
+/// define a color space. Returns false if the budget is exhausted.
 bool ccodecs_profile_from_primaries(
     const uint32_t chromaticities[8], uint32_t gamma, ccodecs_color_space color_space, ccodecs_bytes *profile,
     ccodecs_budget *budget);

@@ -15,7 +15,8 @@ enum {
   TYPE_ASCII = 2,
   TYPE_SHORT = 3,
   TYPE_LONG = 4,
-  TYPE_UTF8 = 129, // Exif 3.0
+  TYPE_DIRECTORY = 13, // of TIFF Supplement 1, as libtiff writes it
+  TYPE_UTF8 = 129,     // Exif 3.0
   TIFF_HEADER_BYTES = 8,
   TIFF_ENTRY_BYTES = 12,
   MP_ENTRY_BYTES = 16,
@@ -160,7 +161,7 @@ typedef struct tiff_copy {
 
 /// Returns the value of a directory entry, in *count bytes; NULL if the file does not contain it.
 static const uint8_t *find_value(const tiff_copy *c, const uint8_t *entry, size_t *count) {
-  static const uint8_t sizes[] = {0, 1, 1, 2, 4, 8, 1, 1, 2, 4, 8, 4, 8};
+  static const uint8_t sizes[] = {0, 1, 1, 2, 4, 8, 1, 1, 2, 4, 8, 4, 8, 4};
   const bool is_big = c->file[0] == 'M';
   const uint32_t type = read16(entry + 2, is_big);
   const uint64_t size = type == TYPE_UTF8 ? 1 : type < sizeof sizes ? sizes[type] : 0;
@@ -180,23 +181,24 @@ static const uint8_t *find_entry(tiff_directory directory, uint32_t tag) {
   return NULL;
 }
 
-/// Appends a copy of a directory, and of its values as far as they are short and the block has room. Returns its place;
-/// 0 if there is no room for it.
-static size_t copy_directory(tiff_copy *c, tiff_directory directory) {
+/// Appends a copy of a directory, and of its values as far as they are short and the block has at most `limit` bytes.
+/// Returns its place; 0 if there is no room for it.
+static size_t copy_directory(tiff_copy *c, tiff_directory directory, size_t limit) {
   const size_t start = c->count;
   const size_t most = directory.count < MAX_COPIED_ENTRIES ? directory.count : MAX_COPIED_ENTRIES;
-  if (MAX_COPIED_BLOCK - start < 2 + most * TIFF_ENTRY_BYTES) {
+  const size_t bytes = 2 + most * TIFF_ENTRY_BYTES + 4; // no directory follows
+  if (start > limit || limit - start < bytes) {
     return 0;
   }
   uint8_t *copies = c->block + start + 2;
   uint32_t kept = 0;
-  c->count += 2 + most * TIFF_ENTRY_BYTES;
-  memset(copies, 0, most * TIFF_ENTRY_BYTES);
+  c->count += bytes;
+  memset(c->block + start, 0, bytes);
   for (size_t i = 0; i < most; i++) {
     const uint8_t *entry = directory.entries + i * TIFF_ENTRY_BYTES;
     size_t count;
     const uint8_t *value = find_value(c, entry, &count);
-    if (value == NULL || count > MAX_COPIED_VALUE || count > MAX_COPIED_BLOCK - c->count) {
+    if (value == NULL || count > MAX_COPIED_VALUE || count > limit - c->count) {
       continue;
     }
     uint8_t *copy = copies + kept++ * TIFF_ENTRY_BYTES;
@@ -212,15 +214,19 @@ static size_t copy_directory(tiff_copy *c, tiff_directory directory) {
 }
 
 /// Appends a copy of the directory to which `tag` of the copied first one refers.
-static void copy_subdirectory(tiff_copy *c, uint32_t tag) {
+static void copy_subdirectory(tiff_copy *c, uint32_t tag, size_t limit) {
   const bool is_big = c->file[0] == 'M';
-  const uint8_t *entry = find_entry(find_directory(c->block, c->count), tag);
-  if (entry == NULL || read16(entry + 2, is_big) != TYPE_LONG || read32(entry + 4, is_big) != 1) {
+  const uint8_t *found = find_entry(find_directory(c->block, c->count), tag);
+  if (found == NULL) {
     return;
   }
-  const size_t at = read32(entry + 8, is_big);
-  put32(
-      c->block + (entry - c->block) + 8, (uint32_t)copy_directory(c, directory_at(c->file, c->file_count, at)), is_big);
+  uint8_t *entry = c->block + (found - c->block);
+  const uint32_t type = read16(entry + 2, is_big);
+  const bool is_pointer = (type == TYPE_LONG || type == TYPE_DIRECTORY) && read32(entry + 4, is_big) == 1;
+  const tiff_directory directory = directory_at(c->file, c->file_count, read32(entry + 8, is_big));
+  const size_t place = is_pointer ? copy_directory(c, directory, limit) : 0;
+  put16(entry + 2, place > 0 ? TYPE_LONG : 0, is_big); // 0 is the type of no value
+  put32(entry + 8, (uint32_t)place, is_big);
 }
 
 /// Keeps XMP or IPTC, which a TIFF file stores in a tag.
@@ -251,9 +257,10 @@ bool ccodecs_exif_keep_tiff(ccodecs_decoder *decoder, const uint8_t *file, size_
   decoder->header.has_credentials = find_entry(directory, TAG_CREDENTIALS) != NULL;
   memcpy(copy.block, file, 4);
   put32(copy.block + 4, TIFF_HEADER_BYTES, directory.is_big);
-  copy_directory(&copy, directory);
-  copy_subdirectory(&copy, TAG_EXIF_DIRECTORY);
-  copy_subdirectory(&copy, TAG_GPS_DIRECTORY);
+  // Each leaves room for those that follow.
+  copy_directory(&copy, directory, MAX_COPIED_BLOCK / 2);
+  copy_subdirectory(&copy, TAG_EXIF_DIRECTORY, MAX_COPIED_BLOCK - MAX_COPIED_BLOCK / 8);
+  copy_subdirectory(&copy, TAG_GPS_DIRECTORY, MAX_COPIED_BLOCK);
   const bool has_room = ccodecs_decoder_keep_block(decoder, &decoder->exif, copy.block, copy.count) &&
                         keep_tag(decoder, &copy, directory, TAG_XMP, &decoder->xmp) &&
                         keep_tag(decoder, &copy, directory, TAG_IPTC, &decoder->iptc);

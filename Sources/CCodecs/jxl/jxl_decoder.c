@@ -60,6 +60,7 @@ typedef struct jxl_decoder {
   ccodecs_jxl_boxes boxes;
   ccodecs_bytes metadata; ///< Of the box `metadata_box`, as far as it arrived; at most one byte more than is read.
   uint32_t metadata_box;
+  bool has_exif;            ///< A box with EXIF was read.
   bool has_codestream;      ///< The codestream has begun.
   ccodecs_bytes codestream; ///< From the start of the codestream, until the displayed frame is found.
   ccodecs_jxl_image image;
@@ -264,6 +265,10 @@ static bool take_metadata(jxl_decoder *d, const uint8_t *bytes, size_t count) {
   if (memcmp(d->boxes.type, "xml ", 4) == 0) {
     return ccodecs_decoder_keep_block(&d->base, &d->base.xmp, start, box->count);
   }
+  if (d->has_exif) { // the first one counts
+    return true;
+  }
+  d->has_exif = true;
   // The position of the TIFF header in the rest precedes it.
   const uint64_t first = box->count > 4 ? (uint64_t)ccodecs_be32(start) + 4 : box->count;
   return first >= box->count || ccodecs_exif_keep_copyright(&d->base, start + first, box->count - (size_t)first);
@@ -287,6 +292,12 @@ static ccodecs_status take_input(jxl_decoder *d, ccodecs_input *input) {
     d->boxes.gives_metadata = d->boxes.gives_metadata && keeps_metadata;
     has_room = (d->frames.is_complete || ccodecs_bytes_append(&d->codestream, bytes, count, d->base.budget)) &&
                ccodecs_bytes_append(&d->file, bytes, count, d->base.budget);
+  }
+  // The last box may have no size.
+  const bool is_open = d->boxes.gives_metadata && d->boxes.left == UINT64_MAX && d->boxes.number == d->metadata_box;
+  if (has_room && input->is_last && is_open && d->metadata.count > 0) {
+    d->boxes.left = 0;
+    has_room = take_metadata(d, ccodecs_bytes_start(&d->metadata), 0);
   }
   return has_room ? CCODECS_OK
                   : ccodecs_decoder_fail(&d->base, CCODECS_NO_MEMORY, "no room to buffer the JPEG XL data");

@@ -214,17 +214,20 @@ static void read_codes(png_decoder *d) {
   }
 }
 
-/// Reads cICP, cHRM, gAMA and sRGB.
+/// Reads cICP, cHRM, gAMA and sRGB. Values that define no color space are ignored.
 static void read_color_space(png_decoder *d) {
   if (is_type(d, "cICP")) {
     read_codes(d);
   } else if (is_type(d, "cHRM") && d->body_count == 32) {
+    d->has_primaries = true;
     for (int i = 0; i < 8; i++) {
       d->primaries[i] = ccodecs_be32(d->body + 4 * i);
+      const bool is_valid = d->primaries[i] <= 100000 && (d->primaries[i] > 0 || i % 2 == 0);
+      d->has_primaries = d->has_primaries && is_valid;
     }
-    d->has_primaries = true;
   } else if (is_type(d, "gAMA") && d->body_count == 4) {
-    d->gamma = ccodecs_be32(d->body);
+    const uint32_t gamma = ccodecs_be32(d->body);
+    d->gamma = gamma >= 10000 && gamma <= 500000 ? gamma : 0;
   }
   d->has_srgb = d->has_srgb || is_type(d, "sRGB");
 }

@@ -28,7 +28,7 @@ static const size_t min_slice_bytes = 64;
 /// would be work that grows with the square of the file size.
 static const size_t lossless_slice_bytes = 4096;
 /// The divisor of the bytes that libwebp has, for the next slice of a lossless image.
-static const size_t lossless_slice_divisor = 8;
+static const size_t lossless_slice_divisor = 16;
 /// The same of these first bytes if damage is tolerated, as libwebp gives no row of a slice with damage.
 static const size_t first_slice_bytes = 256;
 static const size_t max_slice_bytes = 16384;
@@ -189,6 +189,12 @@ static ccodecs_status read_header(ccodecs_decoder *base, ccodecs_input *input) {
 
 // MARK: Memory
 
+/// Returns the rows of a lossless image that may wait. libwebp decodes nothing before it has an eighth of the bytes,
+/// which often are more of the rows.
+static uint32_t first_rows(const webp_decoder *d) {
+  return d->base.header.height / 8 * 3 / 2;
+}
+
 /// Returns the number of bytes to pass to libwebp at a time. libwebp decodes every row that it can, and all of them
 /// wait in memory. About one row of macroblocks at a time keeps that window small in images that compress evenly.
 static size_t slice_bytes(const webp_decoder *d) {
@@ -199,7 +205,9 @@ static size_t slice_bytes(const webp_decoder *d) {
   const uint64_t even = d->file_bytes / rows / 2;
   const size_t minimum = d->is_lossless ? lossless_slice_bytes : min_slice_bytes;
   const size_t slice = even < minimum ? minimum : even > max_slice_bytes ? max_slice_bytes : (size_t)even;
-  const size_t grown = d->is_lossless ? d->passed_bytes / lossless_slice_divisor : 0;
+  // Where few bytes have many rows, more of them would wait than the estimate says.
+  const bool may_grow = d->is_lossless && d->max_waiting <= first_rows(d);
+  const size_t grown = may_grow ? d->passed_bytes / lossless_slice_divisor : 0;
   return slice > grown ? slice : grown;
 }
 
@@ -245,9 +253,8 @@ static ccodecs_status estimate(
   const uint64_t slice_rows = d->file_bytes == 0 ? 0 : slice * 2 * 16 * macroblock_rows / d->file_bytes;
   const uint64_t height = base->header.height;
   uint64_t waiting = slice_rows <= 16 ? 0 : slice_rows < height ? slice_rows : height;
-  // libwebp decodes nothing of a lossless image before it has an eighth of the bytes, which often are more of the rows.
-  const uint64_t first_rows = d->is_lossless ? height / 8 * 3 / 2 : 0;
-  waiting = waiting < first_rows ? first_rows : waiting;
+  const uint64_t first = d->is_lossless ? first_rows(d) : 0;
+  waiting = waiting < first ? first : waiting;
   const uint64_t more = waiting > window_row_count ? (waiting - window_row_count) * d->row_bytes : 0;
   const uint64_t largest = d->file_bytes / lossless_slice_divisor + lossless_slice_bytes;
   const uint64_t last_slice = slice_bytes(d) > largest ? slice_bytes(d) : largest;
@@ -339,6 +346,7 @@ static ccodecs_status start(ccodecs_decoder *base, const ccodecs_decode_options 
 /// Charges for decoded rows that exceed the window already charged.
 static ccodecs_status charge_waiting(webp_decoder *d) {
   const uint32_t waiting = d->decoded - d->given;
+  d->max_waiting = waiting > d->max_waiting ? waiting : d->max_waiting;
   if (waiting <= window_row_count) {
     return CCODECS_OK;
   }
