@@ -127,17 +127,21 @@ struct cpixels_resize_kernels {
   .linearize_rgb8 = linearize_rgb8
 
 /// The kernels of an instruction set. All sets are declared; only those of the target are defined.
-#define CPIXELS_DECLARE(isa)                                                                                           \
-  extern const cpixels_resize_kernels cpixels_resize_##isa;                                                            \
-  void cpixels_split_##isa(                                                                                            \
-      const uint8_t *packed, size_t pixel_count, uint32_t channels, uint8_t *planes, size_t plane_stride);             \
-  void cpixels_join_##isa(                                                                                             \
-      const uint8_t *planes, size_t plane_stride, size_t pixel_count, uint32_t channels, uint8_t *packed)
-
-CPIXELS_DECLARE(scalar);
-CPIXELS_DECLARE(avx2);
-CPIXELS_DECLARE(neon);
+extern const cpixels_resize_kernels cpixels_resize_scalar;
+extern const cpixels_resize_kernels cpixels_resize_avx2;
 extern const cpixels_resize_kernels cpixels_resize_avx512;
+extern const cpixels_resize_kernels cpixels_resize_neon;
+
+/// `split` and `join` of them; those of NEON are the scalar ones.
+void cpixels_split_scalar(
+    const uint8_t *packed, size_t pixel_count, uint32_t channels, uint8_t *planes, size_t plane_stride);
+void cpixels_join_scalar(
+    const uint8_t *planes, size_t plane_stride, size_t pixel_count, uint32_t channels, uint8_t *packed);
+void cpixels_split_avx2(
+    const uint8_t *packed, size_t pixel_count, uint32_t channels, uint8_t *planes, size_t plane_stride);
+void cpixels_join_avx2(
+    const uint8_t *planes, size_t plane_stride, size_t pixel_count, uint32_t channels, uint8_t *packed);
+void cpixels_join_four_avx2(const uint8_t *planes, size_t plane_stride, size_t pixel_count, uint8_t *packed);
 
 // MARK: Linear light (light.c)
 

@@ -13,91 +13,71 @@
 
 #define AVX2 __attribute__((target("avx2,fma")))
 
+typedef int8_t order[16];
+
 /// Masks of the positions whose index modulo 3 is 0 and 1.
-#define THIRDS_0 -1, 0, 0, -1, 0, 0, -1, 0, 0, -1, 0, 0, -1, 0, 0, -1
-#define THIRDS_1 0, -1, 0, 0, -1, 0, 0, -1, 0, 0, -1, 0, 0, -1, 0, 0
+static const order is_third[2] = {
+    {-1, 0, 0, -1, 0, 0, -1, 0, 0, -1, 0, 0, -1, 0, 0, -1}, {0, -1, 0, 0, -1, 0, 0, -1, 0, 0, -1, 0, 0, -1, 0, 0}};
 /// The position of pixel i's first channel, 3 i modulo 16, and the inverse; rotating these gives the other channels.
-#define SPLIT_0 0, 3, 6, 9, 12, 15, 2, 5, 8, 11, 14, 1, 4, 7, 10, 13
-#define SPLIT_1 1, 4, 7, 10, 13, 0, 3, 6, 9, 12, 15, 2, 5, 8, 11, 14
-#define SPLIT_2 2, 5, 8, 11, 14, 1, 4, 7, 10, 13, 0, 3, 6, 9, 12, 15
-#define JOIN_0 0, 11, 6, 1, 12, 7, 2, 13, 8, 3, 14, 9, 4, 15, 10, 5
-#define JOIN_1 5, 0, 11, 6, 1, 12, 7, 2, 13, 8, 3, 14, 9, 4, 15, 10
-#define JOIN_2 10, 5, 0, 11, 6, 1, 12, 7, 2, 13, 8, 3, 14, 9, 4, 15
+static const order split_orders[3] = {
+    {0, 3, 6, 9, 12, 15, 2, 5, 8, 11, 14, 1, 4, 7, 10, 13},
+    {1, 4, 7, 10, 13, 0, 3, 6, 9, 12, 15, 2, 5, 8, 11, 14},
+    {2, 5, 8, 11, 14, 1, 4, 7, 10, 13, 0, 3, 6, 9, 12, 15}};
+static const order join_orders[3] = {
+    {0, 11, 6, 1, 12, 7, 2, 13, 8, 3, 14, 9, 4, 15, 10, 5},
+    {5, 0, 11, 6, 1, 12, 7, 2, 13, 8, 3, 14, 9, 4, 15, 10},
+    {10, 5, 0, 11, 6, 1, 12, 7, 2, 13, 8, 3, 14, 9, 4, 15}};
 /// Four pixels of four channels, reordered channel by channel.
-#define QUARTERS 0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15
+static const order quarters = {0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15};
 
 AVX2 static inline __m256i load_halves(const uint8_t *low, const uint8_t *high) {
   return _mm256_inserti128_si256(
       _mm256_castsi128_si256(_mm_loadu_si128((const __m128i *)low)), _mm_loadu_si128((const __m128i *)high), 1);
 }
 
-AVX2 static inline void store_halves(uint8_t *low, uint8_t *high, __m256i value) {
-  _mm_storeu_si128((__m128i *)low, _mm256_castsi256_si128(value));
-  _mm_storeu_si128((__m128i *)high, _mm256_extracti128_si256(value, 1));
+AVX2 static inline __m256i twice(const order bytes) {
+  return _mm256_broadcastsi128_si256(_mm_loadu_si128((const __m128i *)bytes));
 }
 
 /// Returns `a` where a position modulo 3 is 0, `b` where it is 1, and `c` where it is 2.
-AVX2 static inline __m256i thirds(__m256i a, __m256i b, __m256i c, __m256i is_0, __m256i is_1) {
-  return _mm256_blendv_epi8(_mm256_blendv_epi8(c, b, is_1), a, is_0);
+AVX2 static inline __m256i thirds(__m256i a, __m256i b, __m256i c) {
+  return _mm256_blendv_epi8(_mm256_blendv_epi8(c, b, twice(is_third[1])), a, twice(is_third[0]));
 }
 
 AVX2 static void split_3(const uint8_t *packed, uint8_t *planes, size_t plane_stride) {
-  const __m256i is_0 = _mm256_setr_epi8(THIRDS_0, THIRDS_0);
-  const __m256i is_1 = _mm256_setr_epi8(THIRDS_1, THIRDS_1);
-  const __m256i v0 = load_halves(packed, packed + 48);
-  const __m256i v1 = load_halves(packed + 16, packed + 64);
-  const __m256i v2 = load_halves(packed + 32, packed + 80);
-  const __m256i c0 = thirds(v0, v2, v1, is_0, is_1);
-  const __m256i c1 = thirds(v1, v0, v2, is_0, is_1);
-  const __m256i c2 = thirds(v2, v1, v0, is_0, is_1);
-  _mm256_storeu_si256((__m256i *)planes, _mm256_shuffle_epi8(c0, _mm256_setr_epi8(SPLIT_0, SPLIT_0)));
-  _mm256_storeu_si256((__m256i *)(planes + plane_stride), _mm256_shuffle_epi8(c1, _mm256_setr_epi8(SPLIT_1, SPLIT_1)));
-  _mm256_storeu_si256(
-      (__m256i *)(planes + 2 * plane_stride), _mm256_shuffle_epi8(c2, _mm256_setr_epi8(SPLIT_2, SPLIT_2)));
+  __m256i v[3];
+  for (size_t i = 0; i < 3; i++) {
+    v[i] = load_halves(packed + 16 * i, packed + 16 * i + 48);
+  }
+  for (size_t c = 0; c < 3; c++) {
+    const __m256i channel = _mm256_shuffle_epi8(thirds(v[c], v[(c + 2) % 3], v[(c + 1) % 3]), twice(split_orders[c]));
+    _mm256_storeu_si256((__m256i *)(planes + c * plane_stride), channel);
+  }
 }
 
 AVX2 static void join_3(const uint8_t *planes, size_t plane_stride, uint8_t *packed) {
-  const __m256i is_0 = _mm256_setr_epi8(THIRDS_0, THIRDS_0);
-  const __m256i is_1 = _mm256_setr_epi8(THIRDS_1, THIRDS_1);
-  const __m256i c0 = _mm256_shuffle_epi8(_mm256_loadu_si256((const __m256i *)planes), _mm256_setr_epi8(JOIN_0, JOIN_0));
-  const __m256i c1 = _mm256_shuffle_epi8(
-      _mm256_loadu_si256((const __m256i *)(planes + plane_stride)), _mm256_setr_epi8(JOIN_1, JOIN_1));
-  const __m256i c2 = _mm256_shuffle_epi8(
-      _mm256_loadu_si256((const __m256i *)(planes + 2 * plane_stride)), _mm256_setr_epi8(JOIN_2, JOIN_2));
-  store_halves(packed, packed + 48, thirds(c0, c1, c2, is_0, is_1));
-  store_halves(packed + 16, packed + 64, thirds(c1, c2, c0, is_0, is_1));
-  store_halves(packed + 32, packed + 80, thirds(c2, c0, c1, is_0, is_1));
+  __m256i v[3];
+  for (size_t c = 0; c < 3; c++) {
+    v[c] = _mm256_shuffle_epi8(_mm256_loadu_si256((const __m256i *)(planes + c * plane_stride)), twice(join_orders[c]));
+  }
+  for (size_t i = 0; i < 3; i++) {
+    const __m256i pixels = thirds(v[i], v[(i + 1) % 3], v[(i + 2) % 3]);
+    _mm_storeu_si128((__m128i *)(packed + 16 * i), _mm256_castsi256_si128(pixels));
+    _mm_storeu_si128((__m128i *)(packed + 16 * i + 48), _mm256_extracti128_si256(pixels, 1));
+  }
 }
 
 AVX2 static void split_4(const uint8_t *packed, uint8_t *planes, size_t plane_stride) {
-  const __m256i order = _mm256_setr_epi8(QUARTERS, QUARTERS);
-  const __m256i v0 = _mm256_shuffle_epi8(load_halves(packed, packed + 64), order);
-  const __m256i v1 = _mm256_shuffle_epi8(load_halves(packed + 16, packed + 80), order);
-  const __m256i v2 = _mm256_shuffle_epi8(load_halves(packed + 32, packed + 96), order);
-  const __m256i v3 = _mm256_shuffle_epi8(load_halves(packed + 48, packed + 112), order);
-  const __m256i low_01 = _mm256_unpacklo_epi32(v0, v1);
-  const __m256i low_23 = _mm256_unpacklo_epi32(v2, v3);
-  const __m256i high_01 = _mm256_unpackhi_epi32(v0, v1);
-  const __m256i high_23 = _mm256_unpackhi_epi32(v2, v3);
+  __m256i v[4];
+  for (size_t i = 0; i < 4; i++) {
+    v[i] = _mm256_shuffle_epi8(load_halves(packed + 16 * i, packed + 16 * i + 64), twice(quarters));
+  }
+  const __m256i low_01 = _mm256_unpacklo_epi32(v[0], v[1]), low_23 = _mm256_unpacklo_epi32(v[2], v[3]);
+  const __m256i high_01 = _mm256_unpackhi_epi32(v[0], v[1]), high_23 = _mm256_unpackhi_epi32(v[2], v[3]);
   _mm256_storeu_si256((__m256i *)planes, _mm256_unpacklo_epi64(low_01, low_23));
   _mm256_storeu_si256((__m256i *)(planes + plane_stride), _mm256_unpackhi_epi64(low_01, low_23));
   _mm256_storeu_si256((__m256i *)(planes + 2 * plane_stride), _mm256_unpacklo_epi64(high_01, high_23));
   _mm256_storeu_si256((__m256i *)(planes + 3 * plane_stride), _mm256_unpackhi_epi64(high_01, high_23));
-}
-
-AVX2 static void join_4(const uint8_t *planes, size_t plane_stride, uint8_t *packed) {
-  const __m256i c0 = _mm256_loadu_si256((const __m256i *)planes);
-  const __m256i c1 = _mm256_loadu_si256((const __m256i *)(planes + plane_stride));
-  const __m256i c2 = _mm256_loadu_si256((const __m256i *)(planes + 2 * plane_stride));
-  const __m256i c3 = _mm256_loadu_si256((const __m256i *)(planes + 3 * plane_stride));
-  const __m256i low_01 = _mm256_unpacklo_epi8(c0, c1);
-  const __m256i low_23 = _mm256_unpacklo_epi8(c2, c3);
-  const __m256i high_01 = _mm256_unpackhi_epi8(c0, c1);
-  const __m256i high_23 = _mm256_unpackhi_epi8(c2, c3);
-  store_halves(packed, packed + 64, _mm256_unpacklo_epi16(low_01, low_23));
-  store_halves(packed + 16, packed + 80, _mm256_unpackhi_epi16(low_01, low_23));
-  store_halves(packed + 32, packed + 96, _mm256_unpacklo_epi16(high_01, high_23));
-  store_halves(packed + 48, packed + 112, _mm256_unpackhi_epi16(high_01, high_23));
 }
 
 AVX2 void cpixels_split_avx2(
@@ -115,15 +95,15 @@ AVX2 void cpixels_split_avx2(
 
 AVX2 void cpixels_join_avx2(
     const uint8_t *planes, size_t plane_stride, size_t pixel_count, uint32_t channels, uint8_t *packed) {
+  if (channels == 4) {
+    cpixels_join_four_avx2(planes, plane_stride, pixel_count, packed);
+    return;
+  }
   size_t i = 0;
   for (; i + 32 <= pixel_count; i += 32) {
-    if (channels == 3) {
-      join_3(planes + i, plane_stride, packed + 3 * i);
-    } else {
-      join_4(planes + i, plane_stride, packed + 4 * i);
-    }
+    join_3(planes + i, plane_stride, packed + 3 * i);
   }
-  cpixels_join_scalar(planes + i, plane_stride, pixel_count - i, channels, packed + channels * i);
+  cpixels_join_scalar(planes + i, plane_stride, pixel_count - i, 3, packed + 3 * i);
 }
 
 #endif

@@ -91,8 +91,8 @@ static void horizontal_float(
 const cpixels_resize_kernels cpixels_resize_neon = {
     .dot_multiples = {8},
     CPIXELS_RESIZE_FUNCTIONS,
-    .split = cpixels_split_neon,
-    .join = cpixels_join_neon,
+    .split = cpixels_split_scalar,
+    .join = cpixels_join_scalar,
 };
 
 #endif

@@ -30,16 +30,6 @@ TARGET static void linearize(
   cpixels_similarity_scalar.linearize(table, row + whole * channels, channels, pixel_count - whole, rest);
 }
 
-TARGET static void halve(const float *upper, const float *lower, size_t pixel_count, float *destination) {
-  for (size_t x = 0; x < pixel_count; x += 8) {
-    const __m256 first = _mm256_loadu_ps(upper + 2 * x) + _mm256_loadu_ps(lower + 2 * x);
-    const __m256 second = _mm256_loadu_ps(upper + 2 * x + 8) + _mm256_loadu_ps(lower + 2 * x + 8);
-    const __m256d pairs = _mm256_castps_pd(_mm256_hadd_ps(first, second));
-    const __m256 sums = _mm256_castpd_ps(_mm256_permute4x64_pd(pairs, 0xD8));
-    _mm256_storeu_ps(destination + x, sums * _mm256_set1_ps(0.25f));
-  }
-}
-
 const cpixels_similarity_kernels cpixels_similarity_avx2 = CPIXELS_SIMILARITY_KERNELS;
 
 #endif

@@ -31,17 +31,6 @@ TARGET static void linearize(
   cpixels_similarity_scalar.linearize(table, row + whole * channels, channels, pixel_count - whole, rest);
 }
 
-TARGET static void halve(const float *upper, const float *lower, size_t pixel_count, float *destination) {
-  const __m512i even = _mm512_setr_epi32(0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30);
-  const __m512i odd = _mm512_add_epi32(even, _mm512_set1_epi32(1));
-  for (size_t x = 0; x < pixel_count; x += 16) {
-    const __m512 first = _mm512_loadu_ps(upper + 2 * x) + _mm512_loadu_ps(lower + 2 * x);
-    const __m512 second = _mm512_loadu_ps(upper + 2 * x + 16) + _mm512_loadu_ps(lower + 2 * x + 16);
-    const __m512 sums = _mm512_permutex2var_ps(first, even, second) + _mm512_permutex2var_ps(first, odd, second);
-    _mm512_storeu_ps(destination + x, sums * _mm512_set1_ps(0.25f));
-  }
-}
-
 const cpixels_similarity_kernels cpixels_similarity_avx512 = CPIXELS_SIMILARITY_KERNELS;
 
 #endif

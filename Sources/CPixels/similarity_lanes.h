@@ -1,6 +1,6 @@
 // The similarity kernels over vectors of floats, written once for all instruction sets. The including file defines
 // LANES (the number of floats in a vector), SUMS (of a vector of sums, at most as many), TARGET (a function attribute),
-// linearize and halve.
+// and linearize.
 //
 // The errors are computed from the difference between result and reference instead of from the result, because the
 // difference is small: it loses no accuracy in single precision, and equal images have no error at all.
@@ -60,6 +60,23 @@ TARGET static void perceive(const float *const *linear, size_t pixel_count, floa
 TARGET static void subtract(const float *reference, size_t count, float *row) {
   for (size_t x = 0; x < count; x += LANES) {
     store_lanes(row + x, load_lanes(row + x) - load_lanes(reference + x));
+  }
+}
+
+TARGET static void halve(const float *upper, const float *lower, size_t pixel_count, float *destination) {
+  for (size_t x = 0; x < pixel_count; x += LANES) {
+    lanes sums[2] = {
+        load_lanes(upper + 2 * x) + load_lanes(lower + 2 * x),
+        load_lanes(upper + 2 * x + LANES) + load_lanes(lower + 2 * x + LANES)};
+    float both[2 * LANES];
+    lanes even, odd;
+    memcpy(both, sums, sizeof both);
+#pragma unroll
+    for (int i = 0; i < LANES; i++) {
+      even[i] = both[2 * i];
+      odd[i] = both[2 * i + 1];
+    }
+    store_lanes(destination + x, (even + odd) * 0.25f);
   }
 }
 

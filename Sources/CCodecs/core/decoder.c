@@ -149,14 +149,18 @@ bool ccodecs_decoder_selects_all(const ccodecs_decoder *decoder) {
   return decoder->header.has_frames && decoder->first_frame == 0 && decoder->selected_frames == 0;
 }
 
-ccodecs_status ccodecs_decoder_choose_page(ccodecs_decoder *decoder, int64_t first) {
-  const uint32_t count = decoder->header.frame_count;
+ccodecs_status ccodecs_decoder_choose_frame(ccodecs_decoder *decoder, int64_t first, int64_t count) {
   const int64_t index = first < 0 ? first + count : first;
   if (index < 0 || index >= count) {
     decoder->first_frame = (uint32_t)(first < 0 ? -first : first);
     return ccodecs_decoder_lack_frame(decoder);
   }
   decoder->first_frame = (uint32_t)index;
+  return CCODECS_OK;
+}
+
+ccodecs_status ccodecs_decoder_choose_page(ccodecs_decoder *decoder, int64_t first) {
+  CCODECS_TRY(ccodecs_decoder_choose_frame(decoder, first, decoder->header.frame_count));
   decoder->selected_frames = 1;
   return CCODECS_OK;
 }
@@ -509,7 +513,8 @@ ccodecs_status ccodecs_decoder_start(
   return leave(decoder, status);
 }
 
-void ccodecs_decoder_note_rows(ccodecs_decoder *decoder, uint32_t top, uint32_t height, bool stays, bool is_first) {
+void ccodecs_decoder_note_rows(ccodecs_decoder *decoder, uint32_t top, uint32_t height, bool stays) {
+  const bool is_first = decoder->frame_index == decoder->first_frame;
   const uint32_t all = decoder->header.height;
   const uint32_t begin = top < all ? top : all, end = height < all - begin ? begin + height : all;
   const uint32_t above = begin < decoder->disposed_top ? begin : decoder->disposed_top;

@@ -65,6 +65,7 @@ struct ccodecs_decoder {
   bool must_buffer_input;                 ///< As ccodecs_decoder_buffer_input asks.
   uint32_t first_frame;     ///< Index of the first selected frame; resolved by select_frames if it counts from the end.
   uint32_t selected_frames; ///< Number of selected frames; 0 for all.
+  uint32_t frame_index;     ///< Index of the frame whose rows are decoded.
   uint32_t counted_frames;  ///< Frames begun, including those that are composed and not returned.
   uint64_t frame_pixels;    ///< The pixels of these frames.
   uint32_t done_frames;     ///< Frames of which every row was returned.
@@ -107,15 +108,29 @@ ccodecs_status ccodecs_decoder_check_limits(ccodecs_decoder *decoder);
 ccodecs_status ccodecs_decoder_count_frame(ccodecs_decoder *decoder, uint64_t pixels);
 
 /// Notes which rows a frame of an animation changes, before its first row is returned: those that it has, and those
-/// that the frame before it, which was noted too, had and did not leave on the canvas. `is_first` for the first frame
-/// that is returned, of which nothing is known.
-void ccodecs_decoder_note_rows(ccodecs_decoder *decoder, uint32_t top, uint32_t height, bool stays, bool is_first);
+/// that the frame before it, which was noted too, had and did not leave on the canvas. Of the first frame that is
+/// returned nothing is known.
+void ccodecs_decoder_note_rows(ccodecs_decoder *decoder, uint32_t top, uint32_t height, bool stays);
+
+/// Returns whether the frame whose rows are decoded is one of those that are returned.
+static inline bool ccodecs_decoder_is_selected(const ccodecs_decoder *decoder) {
+  return decoder->frame_index >= decoder->first_frame;
+}
+
+/// Returns whether the selection has no frame after this one.
+static inline bool ccodecs_decoder_is_last(const ccodecs_decoder *decoder) {
+  const uint64_t end = (uint64_t)decoder->first_frame + decoder->selected_frames;
+  return decoder->selected_frames > 0 && (uint64_t)decoder->frame_index + 1 >= end;
+}
 
 /// Returns whether all frames of an animation are selected.
 bool ccodecs_decoder_selects_all(const ccodecs_decoder *decoder);
 
-/// Sets first_frame to the index of one of header.frame_count pages, which `first` selects. Returns CCODECS_OK or
-/// records CCODECS_NO_FRAME.
+/// Sets first_frame to the index of one of `count` frames, which `first` selects. Returns CCODECS_OK or records
+/// CCODECS_NO_FRAME.
+ccodecs_status ccodecs_decoder_choose_frame(ccodecs_decoder *decoder, int64_t first, int64_t count);
+
+/// As ccodecs_decoder_choose_frame, for one of header.frame_count pages.
 ccodecs_status ccodecs_decoder_choose_page(ccodecs_decoder *decoder, int64_t first);
 
 /// Records that only the first image of the file is decoded. Returns CCODECS_UNSUPPORTED.

@@ -37,24 +37,13 @@ static bool has_row(const gif_decoder *d, uint32_t y) {
   return y >= d->top && y - d->top < d->height && d->width > 0;
 }
 
-static bool is_selected(const gif_decoder *d) {
-  return d->frame_index >= d->base.first_frame;
-}
-
-/// Returns whether no frame after this one is returned.
-static bool is_last(const gif_decoder *d) {
-  const uint64_t end = (uint64_t)d->base.first_frame + d->base.selected_frames;
-  return d->base.selected_frames > 0 && d->frame_index + 1 >= end;
-}
-
 /// Begins the frame whose data follows.
 static ccodecs_status begin_frame(gif_decoder *d) {
   d->given = 0;
   d->placed = 0;
   d->composed = 0;
   d->is_between = false;
-  const bool is_first = d->frame_index == d->base.first_frame;
-  ccodecs_decoder_note_rows(&d->base, d->top, d->height, d->disposal == GIF_DISPOSAL_KEEP, is_first);
+  ccodecs_decoder_note_rows(&d->base, d->top, d->height, d->disposal == GIF_DISPOSAL_KEEP);
   if (d->is_interlaced && d->interlaced == NULL) {
     d->interlaced = ccodecs_allocate(d->base.budget, canvas_pixels(d));
     if (d->interlaced == NULL) {
@@ -173,8 +162,8 @@ static ccodecs_status compose_strip(gif_decoder *d, ccodecs_input *input, ccodec
 }
 
 ccodecs_status ccodecs_gif_end_animation(gif_decoder *d) {
-  d->base.header.frame_count = d->frame_index + 1;
-  return is_selected(d) ? CCODECS_DONE : ccodecs_decoder_lack_frame(&d->base);
+  d->base.header.frame_count = d->base.frame_index + 1;
+  return ccodecs_decoder_is_selected(&d->base) ? CCODECS_DONE : ccodecs_decoder_lack_frame(&d->base);
 }
 
 ccodecs_status ccodecs_gif_interrupt_animation(gif_decoder *d) {
@@ -190,7 +179,7 @@ ccodecs_status ccodecs_gif_interrupt_animation(gif_decoder *d) {
 static ccodecs_status find_frame(gif_decoder *d, ccodecs_input *input) {
   if (!d->is_between) {
     d->is_between = true;
-    d->is_after = is_last(d);
+    d->is_after = ccodecs_decoder_is_last(&d->base);
     d->transparent = -1;
     d->delay = 0;
     d->disposal = GIF_DISPOSAL_KEEP;
@@ -203,8 +192,8 @@ static ccodecs_status find_frame(gif_decoder *d, ccodecs_input *input) {
   if (d->state == STATE_END) {
     return d->has_more ? CCODECS_DONE : ccodecs_gif_end_animation(d);
   }
-  const bool was_selected = is_selected(d);
-  d->frame_index++;
+  const bool was_selected = ccodecs_decoder_is_selected(&d->base);
+  d->base.frame_index++;
   const ccodecs_status status = begin_frame(d);
   return status != CCODECS_OK || !was_selected ? status : CCODECS_FRAME_DONE;
 }
@@ -222,15 +211,12 @@ static void describe_frame(gif_decoder *d) {
 }
 
 ccodecs_status ccodecs_gif_read_animation(gif_decoder *d, ccodecs_input *input, ccodecs_rows *rows) {
-  while (true) {
-    const bool has_rows = d->given < d->base.header.height;
-    const ccodecs_status status = has_rows ? compose_strip(d, input, rows) : find_frame(d, input);
-    if (status == CCODECS_ROWS_READY && is_selected(d)) {
-      describe_frame(d);
-      return status;
-    }
-    if (status != CCODECS_ROWS_READY && status != CCODECS_OK) {
-      return status;
-    }
+  ccodecs_status status;
+  do {
+    status = d->given < d->base.header.height ? compose_strip(d, input, rows) : find_frame(d, input);
+  } while (status == CCODECS_OK || (status == CCODECS_ROWS_READY && !ccodecs_decoder_is_selected(&d->base)));
+  if (status == CCODECS_ROWS_READY) {
+    describe_frame(d);
   }
+  return status;
 }

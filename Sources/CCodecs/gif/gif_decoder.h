@@ -60,14 +60,13 @@ typedef struct gif_decoder {
   uint32_t given; ///< Rows of the canvas that were returned, or composed and not returned.
 
   // Frames other than the first: see gif_animation.c.
-  bool is_animation;    ///< Others than the first frame are selected.
-  uint32_t frame_index; ///< The frame whose rows are decoded.
-  uint8_t *canvas;      ///< RGBA, as the next frame finds it.
-  uint8_t *interlaced;  ///< The visible indices of an interlaced frame, in rows of the canvas' width; NULL before one.
-  uint32_t placed;      ///< Rows of an interlaced frame that were decoded.
-  uint32_t composed;    ///< Rows in `strip`.
-  bool is_between;      ///< All rows of a frame were composed; blocks are read to find the next one.
-  bool has_control;     ///< A control extension for the next frame has begun.
+  bool is_animation;   ///< Others than the first frame are selected.
+  uint8_t *canvas;     ///< RGBA, as the next frame finds it.
+  uint8_t *interlaced; ///< The visible indices of an interlaced frame, in rows of the canvas' width; NULL before one.
+  uint32_t placed;     ///< Rows of an interlaced frame that were decoded.
+  uint32_t composed;   ///< Rows in `strip`.
+  bool is_between;     ///< All rows of a frame were composed; blocks are read to find the next one.
+  bool has_control;    ///< A control extension for the next frame has begun.
 } gif_decoder;
 
 // gif_decoder.c

@@ -10,16 +10,15 @@
 // Two tiles, so that the lookups of one fill the time in which the other's are on their way to memory: a vector can't
 // be loaded from several stores that have just been made.
 
-#include "jpeg_ahead_lockstep.h"
-
 #if defined(__x86_64__)
-
-#include <cinstructions.h>
-#include <immintrin.h>
 
 #define TARGET "avx2,bmi,bmi2"
 #define AVX2 __attribute__((target(TARGET)))
 #define AVX2_INLINE static inline __attribute__((always_inline, target(TARGET)))
+
+#include "jpeg_ahead_lockstep.h"
+
+#include <cinstructions.h>
 
 enum {
   STEPS = 3,      ///< Steps of a round.
@@ -218,47 +217,11 @@ AVX2_INLINE void put_into_rows(__m256i rows[MAX_ROWS], const step_result found[S
   }
 }
 
-/// Returns a vector with ones in the lanes of `mask`.
-AVX2_INLINE __m256i lanes_of(uint32_t mask) {
-  const __m256i bits =
-      _mm256_setr_epi16(1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384, (int16_t)0x8000);
-  return _mm256_cmpeq_epi16(_mm256_and_si256(_mm256_set1_epi16((int16_t)mask), bits), bits);
-}
-
 /// Returns which blocks need more coefficients than those before `limit`.
 AVX2_INLINE uint32_t live_of(const lanes *s, uint32_t limit) {
   const __m256i is_live = _mm256_cmpgt_epi16(_mm256_set1_epi16((int16_t)limit), s->indices);
   return (uint32_t)_mm_movemask_epi8(
       _mm_packs_epi16(_mm256_castsi256_si128(is_live), _mm256_extracti128_si256(is_live, 1)));
-}
-
-/// Stores the rows of a tile except the first, which is DC. Keeps the blocks that are not in the mask.
-AVX2_INLINE void store_tile(const jpeg_ahead_tile *t, const __m256i *rows, const uint32_t n) {
-  const __m256i mask = lanes_of(t->mask);
-  __m256i any = _mm256_setzero_si256();
-#pragma GCC unroll 16
-  for (uint32_t i = 1; i < n * n; i++) {
-    __m256i *place = (__m256i *)(t->coefficients + (size_t)i * JPEG_LANES);
-    _mm256_storeu_si256(place, _mm256_blendv_epi8(_mm256_loadu_si256(place), rows[i], mask));
-    any = _mm256_or_si256(any, rows[i]);
-  }
-  *t->extent |= _mm256_testz_si256(any, any) ? 0 : 63;
-}
-
-/// Decodes what is left of the `live` blocks of a tile one by one, which is faster if they are few.
-AVX2_INLINE void finish(
-    const tiles_state *s, const uint32_t tile, const uint8_t *bytes, const jpeg_ahead_tile *t, uint32_t live,
-    const uint32_t limit) {
-  const uint32_t *positions = s->positions + (size_t)tile * JPEG_LANES;
-  uint16_t indices[JPEG_LANES];
-  _mm256_storeu_si256((__m256i *)indices, s->lanes[tile].indices);
-  for (; live != 0; live &= live - 1) {
-    const uint32_t i = (uint32_t)__builtin_ctz(live);
-    jpeg_reader r = reader_at(bytes, positions[i]);
-    uint32_t last = 0;
-    read_ac(&r, t->table, t->coefficients + i, t->places, indices[i], limit, false, &last);
-    *t->extent = last > *t->extent ? (uint16_t)last : *t->extent;
-  }
 }
 
 AVX2_INLINE void begin_tile(tiles_state *s, uint32_t tile, const jpeg_ahead_tile *t, const uint32_t n) {
@@ -326,10 +289,12 @@ AVX2_INLINE void take_tiles(const uint8_t *bytes, const jpeg_ahead_tile tiles[2]
     live = end_round(&s, 0, n);
     live |= end_round(&s, 1, n) << JPEG_LANES;
   }
+  uint16_t indices[BLOCKS];
   for (uint32_t i = 0; i < 2; i++) {
     store_tile(&tiles[i], s.rows[i], n);
-    finish(&s, i, bytes, &tiles[i], live >> i * JPEG_LANES & 0xFFFF, jpeg_lockstep_limits[n]);
+    _mm256_storeu_si256((__m256i *)(indices + (size_t)i * JPEG_LANES), s.lanes[i].indices);
   }
+  finish(bytes, tiles, s.positions, indices, live, jpeg_lockstep_limits[n]);
 }
 
 // MARK: Choice

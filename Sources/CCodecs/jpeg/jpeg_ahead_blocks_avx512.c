@@ -6,16 +6,15 @@
 // depends on a single block, and what a step finds is put into the vectors of coefficients by comparison of zigzag
 // indices, not by a store for each.
 
-#include "jpeg_ahead_lockstep.h"
-
 #if defined(__x86_64__)
-
-#include <cinstructions.h>
-#include <immintrin.h>
 
 #define TARGET "avx2,avx512f,avx512bw,avx512dq,avx512vl,bmi,bmi2"
 #define AVX512 __attribute__((target(TARGET)))
 #define AVX512_INLINE static inline __attribute__((always_inline, target(TARGET)))
+
+#include "jpeg_ahead_lockstep.h"
+
+#include <cinstructions.h>
 
 enum {
   STEPS = 4,       ///< Steps of a round.
@@ -189,26 +188,6 @@ AVX512_INLINE uint32_t end_round(lanes *s, const __m512i used[QUARTERS], uint32_
   return live & _mm512_cmplt_epu16_mask(s->indices, _mm512_set1_epi16((int16_t)limit));
 }
 
-/// Decodes what is left of the `live` blocks one by one, which is faster if they are few.
-AVX512_INLINE void finish(
-    const lanes *s, const uint8_t *bytes, const jpeg_ahead_tile tiles[2], uint32_t live, const uint32_t limit) {
-  uint64_t positions[8 * QUARTERS];
-  uint16_t indices[8 * QUARTERS];
-#pragma GCC unroll 4
-  for (uint32_t i = 0; i < QUARTERS; i++) {
-    _mm512_storeu_si512(positions + (size_t)8 * i, s->positions[i]);
-  }
-  _mm512_storeu_si512(indices, s->indices);
-  for (; live != 0; live &= live - 1) {
-    const uint32_t i = (uint32_t)__builtin_ctz(live);
-    const jpeg_ahead_tile *t = &tiles[i / JPEG_LANES];
-    jpeg_reader r = reader_at(bytes, positions[i]);
-    uint32_t last = 0;
-    read_ac(&r, t->table, t->coefficients + i % JPEG_LANES, t->places, indices[i], limit, false, &last);
-    *t->extent = last > *t->extent ? (uint16_t)last : *t->extent;
-  }
-}
-
 // MARK: Reduced
 
 /// Puts coefficients into `rows`, which are those of a tile; those that N/8 does not need match no row.
@@ -219,18 +198,6 @@ AVX512_INLINE void put_into_rows(__m512i rows[MAX_N * MAX_N], const step_result 
     rows[i] = _mm512_mask_mov_epi16(rows[i], _mm512_cmpeq_epi16_mask(found->first_places, place), found->first);
     rows[i] = _mm512_mask_mov_epi16(rows[i], _mm512_cmpeq_epi16_mask(found->second_places, place), found->second);
   }
-}
-
-/// Stores the rows of a tile except the first, which is DC. Keeps the blocks that are not in `mask`.
-AVX512_INLINE void store_tile(const jpeg_ahead_tile *t, const __m256i *rows, const uint32_t n) {
-  __m256i any = _mm256_setzero_si256();
-#pragma GCC unroll 16
-  for (uint32_t i = 1; i < n * n; i++) {
-    __m256i *place = (__m256i *)(t->coefficients + (size_t)i * JPEG_LANES);
-    _mm256_storeu_si256(place, _mm256_mask_mov_epi16(_mm256_loadu_si256(place), (__mmask16)t->mask, rows[i]));
-    any = _mm256_or_si256(any, rows[i]);
-  }
-  *t->extent |= _mm256_testz_si256(any, any) ? 0 : 63;
 }
 
 /// A branch for each round, none for a step: the loops are unrolled, and the rows are in registers.
@@ -264,7 +231,14 @@ AVX512_INLINE void take_tiles(const uint8_t *bytes, const jpeg_ahead_tile tiles[
   }
   store_tile(&tiles[0], halves[0], n);
   store_tile(&tiles[1], halves[1], n);
-  finish(&s, bytes, tiles, live, jpeg_lockstep_limits[n]);
+  uint32_t positions[8 * QUARTERS];
+  uint16_t indices[8 * QUARTERS];
+#pragma GCC unroll 4
+  for (uint32_t i = 0; i < QUARTERS; i++) {
+    _mm256_storeu_si256((__m256i *)(positions + (size_t)8 * i), _mm512_cvtepi64_epi32(s.positions[i]));
+  }
+  _mm512_storeu_si512(indices, s.indices);
+  finish(bytes, tiles, positions, indices, live, jpeg_lockstep_limits[n]);
 }
 
 // MARK: Choice

@@ -1,4 +1,4 @@
-// The second bytes of JPEG's markers, after 0xFF (T.81, table B.1). Private to CCodecs.
+// The second bytes of JPEG's markers, after 0xFF (T.81, table B.1), and its zigzag order. Private to CCodecs.
 
 #pragma once
 
@@ -43,3 +43,10 @@ static inline bool ccodecs_jpeg_is_restart(uint8_t code) {
 static inline bool ccodecs_jpeg_is_application(uint8_t code) {
   return code >= APP0 && code <= APP15;
 }
+
+/// The natural (row by row) index of each zigzag index.
+static const uint8_t ccodecs_jpeg_zigzag[64] = {
+    0,  1,  8,  16, 9,  2,  3,  10, 17, 24, 32, 25, 18, 11, 4,  5,  12, 19, 26, 33, 40, 48,
+    41, 34, 27, 20, 13, 6,  7,  14, 21, 28, 35, 42, 49, 56, 57, 50, 43, 36, 29, 22, 15, 23,
+    30, 37, 44, 51, 58, 59, 52, 45, 38, 31, 39, 46, 53, 60, 61, 54, 47, 55, 62, 63,
+};

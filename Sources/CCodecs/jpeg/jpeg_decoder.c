@@ -202,8 +202,8 @@ static void fill_places(jpeg_decoder *d) {
     d->places[i] = elsewhere;
   }
   for (uint32_t k = 0; k < 80; k++) {
-    const uint32_t v = ccodecs_jpeg_natural_order[k] / 8;
-    const uint32_t u = ccodecs_jpeg_natural_order[k] % 8;
+    const uint32_t natural = k < 64 ? ccodecs_jpeg_zigzag[k] : 63; // for runs that go past the end
+    const uint32_t v = natural / 8, u = natural % 8;
     if (u < d->n && v < d->n) {
       d->places[k + 1] = (uint16_t)((v * d->n + u) * JPEG_LANES);
       d->limit = k < 64 ? k + 1 : d->limit;

@@ -444,9 +444,6 @@ typedef struct jpeg_decoder {
   jpeg_buffered_scan *last_buffered_scan;
 } jpeg_decoder;
 
-/// Natural (row by row) index of each zigzag index. Entries 64 to 79 repeat 63, for runs that go past the end.
-extern const uint8_t ccodecs_jpeg_natural_order[80];
-
 // jpeg_markers.c
 
 typedef enum jpeg_marker_result {

@@ -64,9 +64,6 @@ uint8_t ccodecs_jpeg_encode_quality(uint32_t luma_sum, uint32_t chroma_sum);
 /// Returns how much more an error is worth in a block of the given activity.
 float ccodecs_jpeg_masking(float slope, uint32_t activity);
 
-/// The natural index of each zigzag index.
-extern const uint8_t ccodecs_jpeg_zigzag[JPEG_BLOCK];
-
 // MARK: Levels
 
 enum {

@@ -18,7 +18,7 @@ typedef struct jpeg_anchor {
   float chroma_weight;         ///< Logarithm of the weight at 10 cycles.
   uint16_t steps[3][TRIANGLE]; ///< Eighths of the steps in the lower triangle of the symmetric matrices, by rows.
   /// Eighths of bits, by run and size: for each run those that were fitted, and a 0. Larger sizes are too rare.
-  uint8_t rates[2][MAX_FITTED_RATES];
+  const uint8_t (*rates)[MAX_FITTED_RATES];
 } jpeg_anchor;
 
 #include "jpeg_encode_anchors.h"

@@ -6,12 +6,6 @@
 
 #include <string.h>
 
-const uint8_t ccodecs_jpeg_natural_order[80] = {
-    0,  1,  8,  16, 9,  2,  3,  10, 17, 24, 32, 25, 18, 11, 4,  5,  12, 19, 26, 33, 40, 48, 41, 34, 27, 20, 13,
-    6,  7,  14, 21, 28, 35, 42, 49, 56, 57, 50, 43, 36, 29, 22, 15, 23, 30, 37, 44, 51, 58, 59, 52, 45, 38, 31,
-    39, 46, 53, 60, 61, 54, 47, 55, 62, 63, 63, 63, 63, 63, 63, 63, 63, 63, 63, 63, 63, 63, 63, 63, 63, 63,
-};
-
 static bool fail(jpeg_decoder *d, ccodecs_status status, const char *reason) {
   ccodecs_decoder_fail(&d->base, status, "%s", reason);
   return false;
@@ -89,7 +83,7 @@ static bool read_quant(jpeg_decoder *d, const uint8_t *p, uint32_t count) {
     }
     for (uint32_t i = 0; i < 64; i++) {
       const uint8_t *entry = p + 1 + i * width;
-      d->quant[index][ccodecs_jpeg_natural_order[i]] = (uint16_t)(width == 2 ? ccodecs_be16(entry) : *entry);
+      d->quant[index][ccodecs_jpeg_zigzag[i]] = (uint16_t)(width == 2 ? ccodecs_be16(entry) : *entry);
     }
     d->has_quant[index] = true;
     p += 1 + 64 * width;

@@ -3,10 +3,9 @@
 
 #include "jpeg_metadata.h"
 
+#include "jpeg_codes.h"
+
 enum {
-  APP1 = 0xE1,
-  APP2 = 0xE2,
-  APP13 = 0xED,
   MARKER_BYTES = 4, ///< The marker and the length, which counts itself.
   LENGTH_BYTES = 2,
   MAX_BODY_BYTES = 65535 - LENGTH_BYTES,

@@ -24,8 +24,14 @@ static inline bool jxl_read_bool(jxl_bits *r) {
   return jxl_read_bits(r, 1) != 0;
 }
 
-/// Reads a number with one of four bit counts and offsets.
-static inline uint32_t jxl_read_number(jxl_bits *r, const uint32_t bits[4], const uint32_t added[4]) {
+/// The four forms of a number: its bits, and what is added to them.
+typedef struct jxl_forms {
+  uint32_t bits[4];
+  uint32_t added[4];
+} jxl_forms;
+
+/// Reads a number in one of four forms.
+static inline uint32_t jxl_read_number(jxl_bits *r, const jxl_forms *forms) {
   const uint32_t choice = jxl_read_bits(r, 2);
-  return jxl_read_bits(r, bits[choice]) + added[choice];
+  return jxl_read_bits(r, forms->bits[choice]) + forms->added[choice];
 }

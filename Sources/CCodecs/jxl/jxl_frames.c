@@ -84,9 +84,8 @@ static void skip_extensions(jxl_bits *r) {
 
 // MARK: Header
 
-static const uint32_t no_bits[4] = {0, 0, 0, 0};
-static const uint32_t zero_to_three[4] = {0, 1, 2, 3};
-static const uint32_t powers[4] = {1, 2, 4, 8};
+static const jxl_forms zero_to_three = {{0, 0, 0, 0}, {0, 1, 2, 3}};
+static const jxl_forms powers = {{0, 0, 0, 0}, {1, 2, 4, 8}};
 
 static const uint8_t chroma_across[4] = {0, 1, 1, 0};
 static const uint8_t chroma_down[4] = {0, 1, 0, 1};
@@ -101,22 +100,20 @@ static void read_chroma(jxl_bits *r, frame *f) {
 }
 
 static void read_passes(jxl_bits *r, frame *f) {
-  static const uint32_t pass_bits[4] = {0, 0, 0, 3};
-  static const uint32_t passes[4] = {1, 2, 3, 4};
-  static const uint32_t step_bits[4] = {0, 0, 0, 1};
-  static const uint32_t last_bits[4] = {0, 0, 0, 3};
-  static const uint32_t lasts[4] = {0, 1, 2, 0};
-  f->pass_count = jxl_read_number(r, pass_bits, passes);
+  static const jxl_forms passes = {{0, 0, 0, 3}, {1, 2, 3, 4}};
+  static const jxl_forms step_counts = {{0, 0, 0, 1}, {0, 1, 2, 3}};
+  static const jxl_forms lasts = {{0, 0, 0, 3}, {0, 1, 2, 0}};
+  f->pass_count = jxl_read_number(r, &passes);
   if (f->pass_count == 1) {
     return;
   }
-  const uint32_t steps = jxl_read_number(r, step_bits, zero_to_three);
+  const uint32_t steps = jxl_read_number(r, &step_counts);
   jxl_read_bits(r, 2 * (f->pass_count - 1));
   for (uint32_t i = 0; i < steps; i++) {
     jxl_read_bits(r, 2);
   }
   for (uint32_t i = 0; i < steps; i++) {
-    jxl_read_number(r, last_bits, lasts);
+    jxl_read_number(r, &lasts);
   }
 }
 
@@ -126,17 +123,16 @@ static int64_t signed_number(uint32_t packed) {
 
 /// Reads which part of the image the frame covers. The frame's size is that of the image beforehand.
 static void read_crop(jxl_bits *r, frame *f, bool is_placed) {
-  static const uint32_t bits[4] = {8, 11, 14, 30};
-  static const uint32_t added[4] = {0, 256, 2304, 18688};
+  static const jxl_forms sizes = {{8, 11, 14, 30}, {0, 256, 2304, 18688}};
   if (!jxl_read_bool(r)) {
     return;
   }
   const uint64_t width = f->width;
   const uint64_t height = f->height;
-  const int64_t left = is_placed ? signed_number(jxl_read_number(r, bits, added)) : 0;
-  const int64_t top = is_placed ? signed_number(jxl_read_number(r, bits, added)) : 0;
-  f->width = jxl_read_number(r, bits, added);
-  f->height = jxl_read_number(r, bits, added);
+  const int64_t left = is_placed ? signed_number(jxl_read_number(r, &sizes)) : 0;
+  const int64_t top = is_placed ? signed_number(jxl_read_number(r, &sizes)) : 0;
+  f->width = jxl_read_number(r, &sizes);
+  f->height = jxl_read_number(r, &sizes);
   f->is_partial = is_placed && (left > 0 || top > 0 || (int64_t)f->width + left < (int64_t)width ||
                                 (int64_t)f->height + top < (int64_t)height);
   f->is_outside = is_placed && (left < 0 || top < 0 || (int64_t)f->width + left > (int64_t)width ||
@@ -146,25 +142,24 @@ static void read_crop(jxl_bits *r, frame *f, bool is_placed) {
 /// Returns the blended frame's slot in *sources, as a bit, if there is one.
 static void read_blending(jxl_bits *r, const frame *f, uint32_t extra_channels, uint32_t *mode, uint32_t *sources) {
   enum { REPLACE = 0, BLEND = 2, ALPHA_WEIGHTED = 3, MULTIPLY = 4 };
-  static const uint32_t mode_bits[4] = {0, 0, 0, 2};
-  static const uint32_t channel_bits[4] = {0, 0, 0, 3};
-  *mode = jxl_read_number(r, mode_bits, zero_to_three);
+  static const jxl_forms modes = {{0, 0, 0, 2}, {0, 1, 2, 3}};
+  static const jxl_forms channels = {{0, 0, 0, 3}, {0, 1, 2, 3}};
+  *mode = jxl_read_number(r, &modes);
   const bool uses_alpha = extra_channels > 0 && (*mode == BLEND || *mode == ALPHA_WEIGHTED);
   if (uses_alpha) {
-    jxl_read_number(r, channel_bits, zero_to_three);
+    jxl_read_number(r, &channels);
   }
   if (uses_alpha || *mode == MULTIPLY) {
     jxl_read_bool(r); // clamp
   }
   if (*mode != REPLACE || f->is_partial) {
-    *sources |= 1u << jxl_read_number(r, no_bits, zero_to_three);
+    *sources |= 1u << jxl_read_number(r, &zero_to_three);
   }
 }
 
 /// Reads how a frame is blended with others, and whether it is displayed.
 static void read_place_in_time(jxl_bits *r, frame *f, const ccodecs_jxl_image *image) {
-  static const uint32_t duration_bits[4] = {0, 0, 8, 32};
-  static const uint32_t durations[4] = {0, 1, 0, 0};
+  static const jxl_forms durations = {{0, 0, 8, 32}, {0, 1, 0, 0}};
   uint32_t mode;
   uint32_t color_sources = 0; // libjxl checks the size of that frame
   read_blending(r, f, image->extra_channels, &mode, &color_sources);
@@ -173,7 +168,7 @@ static void read_place_in_time(jxl_bits *r, frame *f, const ccodecs_jxl_image *i
     read_blending(r, f, image->extra_channels, &mode, &f->channel_sources);
   }
   if (image->has_animation) {
-    f->has_duration = jxl_read_number(r, duration_bits, durations) != 0;
+    f->has_duration = jxl_read_number(r, &durations) != 0;
     jxl_read_bits(r, image->has_timecodes ? 32 : 0);
   }
   f->is_last = jxl_read_bool(r);
@@ -214,7 +209,7 @@ static void read_coding(jxl_bits *r, frame *f, const ccodecs_jxl_image *image) {
     if (f->is_ycbcr) {
       read_chroma(r, f);
     }
-    f->upsampling = jxl_read_number(r, no_bits, powers);
+    f->upsampling = jxl_read_number(r, &powers);
     for (uint32_t i = 0; i < image->extra_channels; i++) {
       const bool is_other = 1u << jxl_read_bits(r, 2) != f->upsampling;
       f->has_reduced_channels = f->has_reduced_channels || is_other;
@@ -237,8 +232,7 @@ static void read_coding(jxl_bits *r, frame *f, const ccodecs_jxl_image *image) {
 
 /// Reads a frame header up to the table of contents.
 static void read_header(jxl_bits *r, frame *f, const ccodecs_jxl_image *image, bool is_preview) {
-  static const uint32_t name_bits[4] = {0, 4, 5, 10};
-  static const uint32_t name_added[4] = {0, 0, 16, 48};
+  static const jxl_forms names = {{0, 4, 5, 10}, {0, 0, 16, 48}};
   *f = (frame){
       .upsampling = 1,
       .group_size_shift = 1,
@@ -267,7 +261,7 @@ static void read_header(jxl_bits *r, frame *f, const ccodecs_jxl_image *image, b
   if (f->type == REFERENCE_ONLY || (is_normal && f->is_kept && f->replaces && !f->is_partial)) {
     f->is_kept_early = jxl_read_bool(r);
   }
-  r->at += 8 * (uint64_t)jxl_read_number(r, name_bits, name_added);
+  r->at += 8 * (uint64_t)jxl_read_number(r, &names);
   f->is_filtered = skip_filter(r, f->is_modular);
   skip_extensions(r);
 }
@@ -287,8 +281,7 @@ static uint64_t section_count(const frame *f) {
 
 /// Finds the offset in bytes of the frame's end. Returns CCODECS_NEEDS_INPUT when the table is incomplete.
 static ccodecs_status find_end(jxl_bits *r, const frame *f, uint64_t *end) {
-  static const uint32_t bits[4] = {10, 14, 22, 30};
-  static const uint32_t added[4] = {0, 1024, 17408, 4211712};
+  static const jxl_forms sizes = {{10, 14, 22, 30}, {0, 1024, 17408, 4211712}};
   const uint64_t count = section_count(f);
   if (count > MAX_SECTIONS) {
     return CCODECS_CORRUPT;
@@ -299,7 +292,7 @@ static ccodecs_status find_end(jxl_bits *r, const frame *f, uint64_t *end) {
   r->at = parts(r->at, 8) * 8;
   uint64_t total = 0;
   for (uint64_t i = 0; i < count && r->at <= r->count; i++) {
-    total += jxl_read_number(r, bits, added);
+    total += jxl_read_number(r, &sizes);
   }
   *end = parts(r->at, 8) + total;
   return r->at > r->count ? CCODECS_NEEDS_INPUT : CCODECS_OK;

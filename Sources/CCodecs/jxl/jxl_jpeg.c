@@ -34,8 +34,7 @@ typedef struct markers {
   bool has_restarts;
 } markers;
 
-static const uint32_t no_bits[4] = {0, 0, 0, 0};
-static const uint32_t one_to_four[4] = {1, 2, 3, 4};
+static const jxl_forms one_to_four = {{0, 0, 0, 0}, {1, 2, 3, 4}};
 
 static bool has_ended(const jxl_bits *r) {
   return r->at > r->count;
@@ -67,10 +66,9 @@ static uint32_t read_segment(jxl_bits *r, jxl_jpeg *jpeg) {
 }
 
 static bool read_segments(jxl_bits *r, const markers *m, jxl_jpeg *jpeg) {
-  static const uint32_t type_bits[4] = {0, 0, 1, 2};
-  static const uint32_t types[4] = {0, 1, 2, 4};
+  static const jxl_forms types = {{0, 0, 1, 2}, {0, 1, 2, 4}};
   for (uint32_t i = 0; i < m->application; i++) {
-    const uint32_t type = jxl_read_number(r, type_bits, types);
+    const uint32_t type = jxl_read_number(r, &types);
     const uint32_t count = read_segment(r, jpeg);
     if (count == 0 || type > SEGMENT_XMP || (type == SEGMENT_EXIF && (jpeg->exif_bytes > 0 || count <= EXIF_HEAD)) ||
         (type == SEGMENT_XMP && (jpeg->xmp_bytes > 0 || count <= XMP_HEAD))) {
@@ -90,12 +88,12 @@ static bool read_segments(jxl_bits *r, const markers *m, jxl_jpeg *jpeg) {
 /// Reads which tables the components have.
 static bool read_components(jxl_bits *r, bool is_gray) {
   enum { GRAY = 0, CUSTOM = 3 };
-  const uint32_t table_count = jxl_read_number(r, no_bits, one_to_four);
+  const uint32_t table_count = jxl_read_number(r, &one_to_four);
   jxl_read_bits(r, 4 * table_count);
   const uint32_t type = jxl_read_bits(r, 2);
   uint32_t count = type == GRAY ? 1 : 3;
   if (type == CUSTOM) {
-    count = jxl_read_number(r, no_bits, one_to_four);
+    count = jxl_read_number(r, &one_to_four);
     jxl_read_bits(r, count <= 3 ? 8 * count : 0);
   }
   jxl_read_bits(r, count <= 3 ? 2 * count : 0);
@@ -103,41 +101,37 @@ static bool read_components(jxl_bits *r, bool is_gray) {
 }
 
 static bool read_codes(jxl_bits *r, jxl_jpeg *jpeg) {
-  static const uint32_t table_bits[4] = {0, 3, 4, 6};
-  static const uint32_t tables[4] = {4, 2, 10, 26};
-  static const uint32_t count_bits[4] = {0, 0, 3, 8};
-  static const uint32_t counts[4] = {0, 1, 2, 0};
-  static const uint32_t symbol_bits[4] = {2, 2, 4, 8};
-  static const uint32_t symbols[4] = {0, 4, 8, 1};
-  const uint32_t table_count = jxl_read_number(r, table_bits, tables);
+  static const jxl_forms tables = {{0, 3, 4, 6}, {4, 2, 10, 26}};
+  static const jxl_forms counts = {{0, 0, 3, 8}, {0, 1, 2, 0}};
+  static const jxl_forms symbols = {{2, 2, 4, 8}, {0, 4, 8, 1}};
+  const uint32_t table_count = jxl_read_number(r, &tables);
   jpeg->library_bytes += table_count * HUFFMAN_TABLE_BYTES;
   for (uint32_t i = 0; i < table_count; i++) {
     jxl_read_bits(r, 4); // class, slot, and whether it ends its segment
     uint32_t symbol_count = 0;
     for (uint32_t length = 0; length <= 16; length++) {
-      symbol_count += jxl_read_number(r, count_bits, counts);
+      symbol_count += jxl_read_number(r, &counts);
     }
     if (symbol_count > 257 || has_ended(r)) {
       return false;
     }
     jpeg->other_bytes += symbol_count + 21;
     for (uint32_t symbol = 0; symbol < symbol_count; symbol++) {
-      jxl_read_number(r, symbol_bits, symbols);
+      jxl_read_number(r, &symbols);
     }
   }
   return true;
 }
 
 static bool read_scans(jxl_bits *r, jxl_jpeg *jpeg) {
-  static const uint32_t pass_bits[4] = {0, 0, 0, 3};
-  static const uint32_t passes[4] = {0, 1, 2, 3};
+  static const jxl_forms passes = {{0, 0, 0, 3}, {0, 1, 2, 3}};
   for (uint32_t i = 0; i < jpeg->scan_count; i++) {
-    const uint32_t component_count = jxl_read_number(r, no_bits, one_to_four);
+    const uint32_t component_count = jxl_read_number(r, &one_to_four);
     jxl_read_bits(r, 20); // the band and the bits
     for (uint32_t c = 0; c < component_count; c++) {
       jxl_read_bits(r, 6); // its index and tables
     }
-    jxl_read_number(r, pass_bits, passes);
+    jxl_read_number(r, &passes);
     if (component_count > 3 || has_ended(r)) {
       return false;
     }
@@ -148,19 +142,16 @@ static bool read_scans(jxl_bits *r, jxl_jpeg *jpeg) {
 
 /// Reads at which blocks a scan's code differs from the usual one, each of which takes `byte_count` bytes.
 static bool read_exceptions(jxl_bits *r, jxl_jpeg *jpeg, bool has_runs, uint32_t byte_count) {
-  static const uint32_t count_bits[4] = {0, 2, 4, 16};
-  static const uint32_t counts[4] = {0, 1, 4, 20};
-  static const uint32_t run_bits[4] = {0, 2, 4, 8};
-  static const uint32_t runs[4] = {1, 2, 5, 20};
-  static const uint32_t block_bits[4] = {0, 3, 5, 28};
-  static const uint32_t blocks[4] = {0, 1, 9, 41};
-  const uint32_t count = jxl_read_number(r, count_bits, counts);
+  static const jxl_forms counts = {{0, 2, 4, 16}, {0, 1, 4, 20}};
+  static const jxl_forms runs = {{0, 2, 4, 8}, {1, 2, 5, 20}};
+  static const jxl_forms blocks = {{0, 3, 5, 28}, {0, 1, 9, 41}};
+  const uint32_t count = jxl_read_number(r, &counts);
   for (uint32_t i = 0; i < count && !has_ended(r); i++) {
     if (has_runs) {
       // Each of up to 275 symbols has up to 16 bits, and zeros may be inserted.
-      jpeg->other_bytes += (uint64_t)jxl_read_number(r, run_bits, runs) * 4;
+      jpeg->other_bytes += (uint64_t)jxl_read_number(r, &runs) * 4;
     }
-    jxl_read_number(r, block_bits, blocks);
+    jxl_read_number(r, &blocks);
   }
   jpeg->library_bytes += (uint64_t)count * byte_count;
   return !has_ended(r);
@@ -168,12 +159,11 @@ static bool read_exceptions(jxl_bits *r, jxl_jpeg *jpeg, bool has_runs, uint32_t
 
 /// Reads what follows the scans' fields.
 static bool read_rest(jxl_bits *r, const markers *m, jxl_jpeg *jpeg) {
-  static const uint32_t tail_bits[4] = {0, 8, 16, 22};
-  static const uint32_t tails[4] = {0, 1, 257, 65793};
+  static const jxl_forms tails = {{0, 8, 16, 22}, {0, 1, 257, 65793}};
   for (uint32_t i = 0; i < m->other; i++) {
     jpeg->other_bytes += jxl_read_bits(r, 16);
   }
-  jpeg->other_bytes += jxl_read_number(r, tail_bits, tails);
+  jpeg->other_bytes += jxl_read_number(r, &tails);
   const uint32_t padding_count = jxl_read_bool(r) ? jxl_read_bits(r, 24) : 0;
   r->at += padding_count;
   jpeg->library_bytes += 2 * (uint64_t)padding_count; // a byte for each bit, in a block that grows

@@ -3,16 +3,10 @@
 // Sources: PNG specification (third edition), sections 7.2, 8.1 and 11.2.
 
 #include "../formats.h"
+#include "png_chunk.h"
 #include "png_encoder.h"
 
-/// The origin and the pixel distances of an Adam7 pass.
-typedef struct adam7_pass {
-  uint8_t x, y, across, down;
-} adam7_pass;
-
-static const adam7_pass adam7[] = {{0, 0, 8, 8}, {4, 0, 8, 8}, {0, 4, 4, 8}, {2, 0, 4, 4},
-                                   {0, 2, 2, 4}, {1, 0, 2, 2}, {0, 1, 1, 2}};
-static const adam7_pass whole[] = {{0, 0, 1, 1}};
+static const png_pass whole = {0, 0, 1, 1};
 
 static uint64_t image_bytes(const ccodecs_encode_options *options) {
   return (uint64_t)options->width * options->height * ccodecs_encoder_pixel_bytes(options);
@@ -65,7 +59,7 @@ static void gather(
   }
 }
 
-static ccodecs_status write_pass(png_encoder *e, adam7_pass pass, const uint8_t *pixels, uint8_t depth) {
+static ccodecs_status write_pass(png_encoder *e, png_pass pass, const uint8_t *pixels, uint8_t depth) {
   const ccodecs_encode_options *options = &e->base.options;
   if (pass.x >= options->width || pass.y >= options->height) {
     return CCODECS_OK; // a pass without columns has no rows
@@ -86,9 +80,9 @@ ccodecs_status ccodecs_png_write_buffered(png_encoder *e) {
   ccodecs_status status =
       is_indexed ? ccodecs_png_write_palette(e, &depth) : ccodecs_png_write_beginning(e, depth, false);
   const bool is_interlaced = e->base.options.png.is_interlaced;
-  const size_t pass_count = is_interlaced ? sizeof adam7 / sizeof *adam7 : 1;
+  const size_t pass_count = is_interlaced ? sizeof ccodecs_png_passes / sizeof *ccodecs_png_passes : 1;
   for (size_t i = 0; i < pass_count && status == CCODECS_OK; i++) {
-    status = write_pass(e, is_interlaced ? adam7[i] : whole[i], e->buffered, depth);
+    status = write_pass(e, is_interlaced ? ccodecs_png_passes[i] : whole, e->buffered, depth);
   }
   return status;
 }

@@ -16,6 +16,14 @@ enum {
 
 static const uint8_t ccodecs_png_signature[PNG_SIGNATURE_BYTES] = {0x89, 'P', 'N', 'G', '\r', '\n', 0x1A, '\n'};
 
+/// The origin and the pixel distances of a pass of Adam7 (PNG specification, section 8.1).
+typedef struct png_pass {
+  uint8_t x, y, across, down;
+} png_pass;
+
+static const png_pass ccodecs_png_passes[7] = {{0, 0, 8, 8}, {4, 0, 8, 8}, {0, 4, 4, 8}, {2, 0, 4, 4},
+                                               {0, 2, 2, 4}, {1, 0, 2, 2}, {0, 1, 1, 2}};
+
 /// Returns `crc` extended by `count` bytes of the body.
 uint32_t ccodecs_png_crc_update(uint32_t crc, const uint8_t *body, size_t count);
 

@@ -124,7 +124,6 @@ typedef struct png_decoder {
   bool skips_data;        ///< The IDAT chunks belong to no frame.
   png_control control;    ///< The fcTL chunk that was read last.
   png_control frame;      ///< That of the frame whose rows are decoded.
-  uint32_t frame_index;   ///< The index of this frame.
   uint32_t sequence_left; ///< Bytes of an fdAT chunk's sequence number that were not read.
   uint8_t *canvas;        ///< As the next frame finds it.
   uint8_t *strip;         ///< Rows of the canvas with the frame.

@@ -64,14 +64,8 @@ ccodecs_status ccodecs_png_read_control(png_decoder *d) {
 ccodecs_status ccodecs_png_select_frames(png_decoder *d, int64_t first) {
   ccodecs_decoder *base = &d->base;
   const uint32_t count = base->header.has_frames ? base->header.frame_count : 1;
-  const int64_t index = first < 0 ? first + count : first;
-  if (index < 0 || index >= count) {
-    base->first_frame = (uint32_t)(first < 0 ? -first : first);
-    return ccodecs_decoder_lack_frame(base);
-  }
-  base->first_frame = (uint32_t)index;
-  const uint32_t selected = base->selected_frames == 0 ? UINT32_MAX : base->selected_frames;
-  const bool is_all = index == 0 && selected >= count;
+  CCODECS_TRY(ccodecs_decoder_choose_frame(base, first, count));
+  const bool is_all = base->first_frame == 0 && (base->selected_frames == 0 || base->selected_frames >= count);
   base->header.warnings &= ~(uint32_t)CCODECS_WARNING_FIRST_FRAME;
   base->header.warnings |= is_all ? 0u : CCODECS_WARNING_FIRST_FRAME;
   return CCODECS_OK;
@@ -83,48 +77,26 @@ uint64_t ccodecs_png_frames_estimate(const png_decoder *d) {
 
 // MARK: Rows
 
-/// Blends a pixel with alpha over another. Both have samples up to `most`.
-static void blend(const uint32_t *over, const uint32_t *under, uint32_t maximum, uint32_t *result) {
-  const uint64_t front = (uint64_t)over[3] * maximum;
-  const uint64_t back = (uint64_t)(maximum - over[3]) * under[3];
-  const uint64_t sum = front + back;
-  for (int c = 0; c < 3; c++) {
-    result[c] = sum == 0 ? 0 : (uint32_t)((over[c] * front + under[c] * back + sum / 2) / sum);
+/// Blends pixels with alpha, which have samples of `type` up to `maximum`, over those of a row.
+#define BLEND_ROW(name, type, maximum)                                                                                 \
+  static void name(const type *over, type *under, uint32_t count) {                                                    \
+    for (uint32_t x = 0; x < count; x++, over += 4, under += 4) {                                                      \
+      if (over[3] == (maximum)) {                                                                                      \
+        memcpy(under, over, 4 * sizeof(type));                                                                         \
+      } else if (over[3] > 0) {                                                                                        \
+        const uint64_t front = (uint64_t)over[3] * (maximum);                                                          \
+        const uint64_t back = (uint64_t)((maximum)-over[3]) * under[3];                                                \
+        const uint64_t sum = front + back;                                                                             \
+        for (int c = 0; c < 3; c++) {                                                                                  \
+          under[c] = (type)((over[c] * front + under[c] * back + sum / 2) / sum);                                      \
+        }                                                                                                              \
+        under[3] = (type)((sum + (maximum) / 2) / (maximum));                                                          \
+      }                                                                                                                \
+    }                                                                                                                  \
   }
-  result[3] = (uint32_t)((sum + maximum / 2) / maximum);
-}
 
-static void blend_row_8(const uint8_t *frame, uint8_t *row, uint32_t count) {
-  for (uint32_t x = 0; x < count; x++, frame += 4, row += 4) {
-    if (frame[3] == 255) {
-      memcpy(row, frame, 4);
-    } else if (frame[3] > 0) {
-      const uint32_t over[4] = {frame[0], frame[1], frame[2], frame[3]};
-      const uint32_t under[4] = {row[0], row[1], row[2], row[3]};
-      uint32_t result[4];
-      blend(over, under, 255, result);
-      for (int c = 0; c < 4; c++) {
-        row[c] = (uint8_t)result[c];
-      }
-    }
-  }
-}
-
-static void blend_row_16(const uint16_t *frame, uint16_t *row, uint32_t count) {
-  for (uint32_t x = 0; x < count; x++, frame += 4, row += 4) {
-    if (frame[3] == UINT16_MAX) {
-      memcpy(row, frame, 8);
-    } else if (frame[3] > 0) {
-      const uint32_t over[4] = {frame[0], frame[1], frame[2], frame[3]};
-      const uint32_t under[4] = {row[0], row[1], row[2], row[3]};
-      uint32_t result[4];
-      blend(over, under, UINT16_MAX, result);
-      for (int c = 0; c < 4; c++) {
-        row[c] = (uint16_t)result[c];
-      }
-    }
-  }
-}
+BLEND_ROW(blend_row_8, uint8_t, UINT8_MAX)
+BLEND_ROW(blend_row_16, uint16_t, UINT16_MAX)
 
 /// Composes row `y` of the canvas in `row`, and prepares the canvas for the next frame. `stored` is NULL for a row
 /// without the frame.
@@ -208,21 +180,15 @@ static ccodecs_status compose_strip(png_decoder *d, ccodecs_input *input, ccodec
 
 // MARK: Frames
 
-static bool is_selected(const png_decoder *d) {
-  return d->frame_index >= d->base.first_frame;
-}
-
 /// Returns whether no frame after this one is returned.
 static bool is_last(const png_decoder *d) {
-  const uint64_t end = (uint64_t)d->base.first_frame + d->base.selected_frames;
-  const bool is_end = d->base.selected_frames > 0 && (uint64_t)d->frame_index + 1 >= end;
-  return is_end || d->frame_index + 1 == d->base.header.frame_count;
+  return ccodecs_decoder_is_last(&d->base) || d->base.frame_index + 1 == d->base.header.frame_count;
 }
 
 /// Begins the frame that `control` describes.
 static ccodecs_status begin_frame(png_decoder *d) {
   const bool is_first = d->base.counted_frames == 0;
-  d->frame_index += is_first ? 0 : 1;
+  d->base.frame_index += is_first ? 0 : 1;
   d->frame = d->control;
   // There is nothing before the first frame.
   d->frame.disposal = is_first && d->frame.disposal == DISPOSE_PREVIOUS ? DISPOSE_BACKGROUND : d->frame.disposal;
@@ -236,7 +202,7 @@ static ccodecs_status begin_frame(png_decoder *d) {
   d->image_height = d->frame.height;
   ccodecs_png_rows_restart(d);
   const bool stays = d->frame.disposal == DISPOSE_NONE;
-  ccodecs_decoder_note_rows(&d->base, d->frame.top, d->frame.height, stays, d->frame_index == d->base.first_frame);
+  ccodecs_decoder_note_rows(&d->base, d->frame.top, d->frame.height, stays);
   return ccodecs_decoder_count_frame(&d->base, (uint64_t)d->frame.width * d->frame.height);
 }
 
@@ -267,10 +233,10 @@ static void describe_frame(png_decoder *d) {
 
 /// Ends the animation, whose file has fewer frames than it specifies: it is truncated, or its writer left some out.
 static ccodecs_status end_early(png_decoder *d) {
-  if (!d->has_end || !d->is_in_frame || !is_selected(d)) {
+  if (!d->has_end || !d->is_in_frame || !ccodecs_decoder_is_selected(&d->base)) {
     return ccodecs_decoder_fail(&d->base, CCODECS_TRUNCATED, "the PNG has fewer frames than it specifies");
   }
-  d->base.header.frame_count = d->frame_index + 1;
+  d->base.header.frame_count = d->base.frame_index + 1;
   d->base.header.warnings |= CCODECS_WARNING_DAMAGED;
   return CCODECS_DONE;
 }
@@ -290,21 +256,19 @@ static ccodecs_status find_frame(png_decoder *d, ccodecs_input *input) {
     }
     CCODECS_TRY(ccodecs_png_feed(d, input, &d->held));
   }
-  const bool was_returned = d->is_in_frame && is_selected(d);
+  const bool was_returned = d->is_in_frame && ccodecs_decoder_is_selected(&d->base);
   const ccodecs_status status = begin_frame(d);
   return status != CCODECS_OK || !was_returned ? status : CCODECS_FRAME_DONE;
 }
 
 ccodecs_status ccodecs_png_frames_read(png_decoder *d, ccodecs_input *input, ccodecs_rows *rows) {
-  while (true) {
+  ccodecs_status status;
+  do {
     const bool has_rows = d->is_in_frame && d->returned < d->base.header.height;
-    const ccodecs_status status = has_rows ? compose_strip(d, input, rows) : find_frame(d, input);
-    if (status == CCODECS_ROWS_READY && is_selected(d)) {
-      describe_frame(d);
-      return status;
-    }
-    if (status != CCODECS_ROWS_READY && status != CCODECS_OK) {
-      return status;
-    }
+    status = has_rows ? compose_strip(d, input, rows) : find_frame(d, input);
+  } while (status == CCODECS_OK || (status == CCODECS_ROWS_READY && !ccodecs_decoder_is_selected(&d->base)));
+  if (status == CCODECS_ROWS_READY) {
+    describe_frame(d);
   }
+  return status;
 }

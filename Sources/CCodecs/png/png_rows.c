@@ -16,11 +16,6 @@ enum { CHECKED_ROWS = 4 };
 static const size_t batch_bytes = 128 << 10;
 static const size_t max_batch_bytes = 256 << 10;
 
-/// The origin and the pixel distances of each Adam7 pass (PNG specification, section 8.1).
-static const struct {
-  uint8_t x, y, across, down;
-} passes[7] = {{0, 0, 8, 8}, {4, 0, 8, 8}, {0, 4, 4, 8}, {2, 0, 4, 4}, {0, 2, 2, 4}, {1, 0, 2, 2}, {0, 1, 1, 2}};
-
 static size_t stored_row_bytes(const png_decoder *d, uint32_t width) {
   return ((size_t)width * d->stored_bits + 7) / 8;
 }
@@ -70,10 +65,9 @@ static void begin_rows(png_decoder *d) {
 /// Begins the next pass that has pixels, starting at d->pass.
 static void begin_pass(png_decoder *d) {
   for (; d->pass < 7; d->pass++) {
-    const uint32_t x = passes[d->pass].x;
-    const uint32_t y = passes[d->pass].y;
-    d->pass_width = d->image_width > x ? (d->image_width - x + passes[d->pass].across - 1) / passes[d->pass].across : 0;
-    d->pass_height = d->image_height > y ? (d->image_height - y + passes[d->pass].down - 1) / passes[d->pass].down : 0;
+    const png_pass pass = ccodecs_png_passes[d->pass];
+    d->pass_width = d->image_width > pass.x ? (d->image_width - pass.x + pass.across - 1) / pass.across : 0;
+    d->pass_height = d->image_height > pass.y ? (d->image_height - pass.y + pass.down - 1) / pass.down : 0;
     if (d->pass_width > 0 && d->pass_height > 0) {
       begin_rows(d);
       return;
@@ -84,10 +78,11 @@ static void begin_pass(png_decoder *d) {
 /// Copies a row of a pass to the positions of its pixels.
 static void spread(png_decoder *d, uint32_t number) {
   const size_t pixel_bytes = (size_t)d->expansion.channels * (d->expansion.bit_depth == 16 ? 2 : 1);
-  const size_t y = passes[d->pass].y + (size_t)number * passes[d->pass].down;
+  const png_pass pass = ccodecs_png_passes[d->pass];
+  const size_t y = pass.y + (size_t)number * pass.down;
   uint8_t *row = d->buffered.bytes + y * d->given_bytes;
-  uint8_t *to = row + passes[d->pass].x * pixel_bytes;
-  const size_t step = passes[d->pass].across * pixel_bytes;
+  uint8_t *to = row + pass.x * pixel_bytes;
+  const size_t step = pass.across * pixel_bytes;
   for (uint32_t x = 0; x < d->pass_width; x++, to += step) {
     memcpy(to, d->expanded + x * pixel_bytes, pixel_bytes);
   }

@@ -108,9 +108,10 @@ void ccodecs_tiff_keep_row(
   }
 }
 
-static uint8_t divide_alpha(uint8_t value, uint8_t alpha) {
-  const uint32_t quotient = alpha == 0 ? 0 : (value * 255u + alpha / 2u) / alpha;
-  return quotient > 255 ? 255 : (uint8_t)quotient;
+/// Returns a premultiplied sample without its alpha; both are at most `maximum`.
+static uint32_t divide_alpha(uint32_t value, uint32_t alpha, uint32_t maximum) {
+  const uint32_t quotient = alpha == 0 ? 0 : (value * maximum + alpha / 2u) / alpha;
+  return quotient > maximum ? maximum : quotient;
 }
 
 /// Writes CMYK in the output convention: 255 means no ink.
@@ -178,16 +179,11 @@ static void put_shallow_row(const tiff_decoder *d, uint8_t *out, const uint8_t *
     if (d->channels == 4) {
       out[3] = kept[d->kept - 1];
       for (int i = 0; i < 3 && d->is_premultiplied; i++) {
-        color[i] = divide_alpha(color[i], out[3]);
+        color[i] = (uint8_t)divide_alpha(color[i], out[3], 255);
       }
     }
     memcpy(out, color, d->channels < 3 ? 1 : 3);
   }
-}
-
-static uint16_t divide_16bit_alpha(uint16_t value, uint16_t alpha) {
-  const uint32_t quotient = alpha == 0 ? 0 : (value * 65535u + alpha / 2u) / alpha;
-  return quotient > 65535 ? 65535 : (uint16_t)quotient;
 }
 
 static void put_16bit_row(const tiff_decoder *d, uint16_t *out, const uint16_t *kept) {
@@ -205,7 +201,7 @@ static void put_16bit_row(const tiff_decoder *d, uint16_t *out, const uint16_t *
     if (d->channels == 4) {
       out[3] = kept[d->kept - 1];
       for (int i = 0; i < 3 && d->is_premultiplied; i++) {
-        color[i] = divide_16bit_alpha(color[i], out[3]);
+        color[i] = (uint16_t)divide_alpha(color[i], out[3], 65535);
       }
     }
     memcpy(out, color, d->channels < 3 ? sizeof *color : sizeof color);

@@ -45,7 +45,6 @@ typedef struct webp_decoder {
   uint64_t file_at;       ///< Offset in the file of the chunk that is read.
   uint64_t skipped_bytes; ///< Bytes before it that are yet to be skipped.
   size_t part_at;         ///< Offset in the frame's chunk of the part at which to look for its image.
-  uint32_t frame_index;   ///< Index of this frame.
   uint32_t passed_frames; ///< Frames behind the last selected one that were counted.
   bool is_cleared;        ///< This frame's rectangle, which is base.frame, becomes transparent after it.
 

@@ -67,13 +67,9 @@ ccodecs_status ccodecs_webp_select_frames(ccodecs_decoder *base, int64_t first, 
     return ccodecs_decoder_fail(
         base, CCODECS_UNSUPPORTED, "the frames of a WebP are counted at its end; count from the first one");
   }
-  const int64_t index = first < 0 ? first + all : first;
-  if (index < 0 || (is_counted && index >= all && index > 0)) {
-    base->first_frame = (uint32_t)(first < 0 ? -first : first);
-    return ccodecs_decoder_lack_frame(base);
-  }
-  base->first_frame = (uint32_t)index;
-  const bool is_all = index == 0 && (count == 0 || (is_counted && count >= all));
+  // The first one is accepted even if there is none.
+  CCODECS_TRY(ccodecs_decoder_choose_frame(base, first, !is_counted ? INT64_MAX : all == 0 && first == 0 ? 1 : all));
+  const bool is_all = base->first_frame == 0 && (count == 0 || (is_counted && count >= all));
   base->header.warnings &= ~(uint32_t)CCODECS_WARNING_FIRST_FRAME;
   base->header.warnings |= is_all ? 0u : CCODECS_WARNING_FIRST_FRAME;
   return CCODECS_OK;
@@ -284,21 +280,21 @@ static ccodecs_status describe_frame(webp_decoder *d) {
   };
   d->is_cleared = (body[15] & FLAG_CLEARED) != 0;
   const ccodecs_frame *frame = &d->base.frame;
-  ccodecs_decoder_note_rows(&d->base, frame->top, frame->height, !d->is_cleared, d->frame_index == d->base.first_frame);
+  ccodecs_decoder_note_rows(&d->base, frame->top, frame->height, !d->is_cleared);
   const bool is_inside =
       frame->left + frame->width <= d->base.header.width && frame->top + frame->height <= d->base.header.height;
   return is_inside ? CCODECS_OK
                    : ccodecs_decoder_fail(
                          &d->base, CCODECS_CORRUPT, "%s frame lies outside the animation",
-                         d->frame_index == 0 ? "the first" : "a");
+                         d->base.frame_index == 0 ? "the first" : "a");
 }
 
 /// Fails because there is no frame to compose.
 static ccodecs_status fail_at_end(webp_decoder *d) {
-  if (d->frame_index == 0) {
+  if (d->base.frame_index == 0) {
     return ccodecs_decoder_fail(&d->base, CCODECS_CORRUPT, "the WebP animation has no frame");
   }
-  d->base.header.frame_count = d->frame_index;
+  d->base.header.frame_count = d->base.frame_index;
   return ccodecs_decoder_lack_frame(&d->base);
 }
 
@@ -329,7 +325,7 @@ static void dispose(webp_decoder *d) {
   for (uint32_t y = 0; d->is_cleared && y < frame->height; y++) {
     memset(d->canvas + (frame->top + y) * d->row_bytes + (size_t)frame->left * 4, 0, (size_t)frame->width * 4);
   }
-  d->frame_index++;
+  d->base.frame_index++;
 }
 
 void ccodecs_webp_start_frames(webp_decoder *d) {
@@ -340,7 +336,7 @@ void ccodecs_webp_start_frames(webp_decoder *d) {
 
 ccodecs_status ccodecs_webp_next_frame(webp_decoder *d, ccodecs_input *input) {
   ccodecs_status status = compose_frame(d, input);
-  while (status == CCODECS_OK && d->frame_index < d->base.first_frame) {
+  while (status == CCODECS_OK && !ccodecs_decoder_is_selected(&d->base)) {
     dispose(d);
     status = compose_frame(d, input);
   }
@@ -356,7 +352,7 @@ ccodecs_status ccodecs_webp_next_frame(webp_decoder *d, ccodecs_input *input) {
 static ccodecs_status look_ahead(webp_decoder *d, ccodecs_input *input, bool is_last) {
   ccodecs_header *header = &d->base.header;
   if (header->frame_count > 0) {
-    return is_last || d->frame_index + 1 >= header->frame_count ? CCODECS_DONE : CCODECS_OK;
+    return is_last || d->base.frame_index + 1 >= header->frame_count ? CCODECS_DONE : CCODECS_OK;
   }
   bool is_end;
   ccodecs_status status = find_frame(d, input, &is_end);
@@ -368,7 +364,7 @@ static ccodecs_status look_ahead(webp_decoder *d, ccodecs_input *input, bool is_
   if (status != CCODECS_OK || !is_end) {
     return status;
   }
-  header->frame_count = d->frame_index + 1 + d->passed_frames;
+  header->frame_count = d->base.frame_index + 1 + d->passed_frames;
   if (d->base.first_frame == 0 && d->passed_frames == 0) {
     header->warnings &= ~(uint32_t)CCODECS_WARNING_FIRST_FRAME;
   }
@@ -376,9 +372,7 @@ static ccodecs_status look_ahead(webp_decoder *d, ccodecs_input *input, bool is_
 }
 
 ccodecs_status ccodecs_webp_end_frame_rows(webp_decoder *d, ccodecs_input *input) {
-  const uint64_t end = (uint64_t)d->base.first_frame + d->base.selected_frames;
-  const bool is_last = d->base.selected_frames > 0 && (uint64_t)d->frame_index + 1 >= end;
-  CCODECS_TRY(look_ahead(d, input, is_last));
+  CCODECS_TRY(look_ahead(d, input, ccodecs_decoder_is_last(&d->base)));
   dispose(d);
   d->is_complete = false;
   d->decoded = 0;

@@ -28,46 +28,42 @@ static uint8_t *pixel_at(const webp_encoder *e, uint8_t *canvas, uint32_t x, uin
   return canvas + y * e->canvases.row_bytes + x * e->canvases.pixel_bytes;
 }
 
-/// Returns whether pixels differ by at most `most` in color and not in alpha.
+/// Returns whether pixels differ by at most `maximum` in color and not in alpha.
 static bool are_alike(const uint8_t *a, const uint8_t *b, size_t pixel_bytes, int maximum) {
   return abs(a[0] - b[0]) <= maximum && abs(a[1] - b[1]) <= maximum && abs(a[2] - b[2]) <= maximum &&
          (pixel_bytes < 4 || a[3] == b[3]);
 }
 
-/// Returns the number of pixels at the beginning of rows that are alike.
-static uint32_t count_alike(const uint8_t *a, const uint8_t *b, size_t pixel_bytes, uint32_t count, int maximum) {
-  uint32_t x = 0;
-  while (x < count && are_alike(a + x * pixel_bytes, b + x * pixel_bytes, pixel_bytes, maximum)) {
-    x++;
-  }
-  return x;
+/// As are_alike, whether a pixel is transparent.
+static bool is_transparent(const uint8_t *a, const uint8_t *b, size_t pixel_bytes, int maximum) {
+  (void)b, (void)pixel_bytes, (void)maximum;
+  return a[3] == 0;
 }
 
-/// Returns the number of pixels at the end of rows that are alike.
-static uint32_t count_alike_at_end(
-    const uint8_t *a, const uint8_t *b, size_t pixel_bytes, uint32_t count, int maximum) {
-  uint32_t x = count;
-  while (x > 0 && are_alike(a + (x - 1) * pixel_bytes, b + (x - 1) * pixel_bytes, pixel_bytes, maximum)) {
-    x--;
-  }
-  return count - x;
-}
-
-/// Returns the smallest rectangle that contains the pixels of `part` that are not alike.
-static ccodecs_rectangle find_unlike(const webp_encoder *e, ccodecs_rectangle part, int maximum) {
+/// Returns the smallest rectangle that contains the pixels of `part` of which `is_outside` is not true, for their
+/// samples in the current and in the previous canvas.
+static inline __attribute__((always_inline)) ccodecs_rectangle bounds(
+    const webp_encoder *e, ccodecs_rectangle part, bool (*is_outside)(const uint8_t *, const uint8_t *, size_t, int),
+    int maximum) {
   const size_t size = e->canvases.pixel_bytes;
   uint32_t top = UINT32_MAX, bottom = 0, left = part.width, right = 0;
   for (uint32_t y = part.top; y < part.top + part.height; y++) {
     const uint8_t *now = pixel_at(e, e->canvases.current, part.left, y);
     const uint8_t *before = pixel_at(e, e->canvases.previous, part.left, y);
-    const uint32_t first = count_alike(now, before, size, part.width, maximum);
-    if (first < part.width) {
-      const uint32_t end = part.width - count_alike_at_end(now, before, size, part.width, maximum);
-      left = first < left ? first : left;
-      right = end > right ? end : right;
-      top = top == UINT32_MAX ? y : top;
-      bottom = y + 1;
+    uint32_t first = 0, end = part.width;
+    while (first < end && is_outside(now + first * size, before + first * size, size, maximum)) {
+      first++;
     }
+    if (first == end) {
+      continue;
+    }
+    while (is_outside(now + (end - 1) * size, before + (end - 1) * size, size, maximum)) {
+      end--;
+    }
+    left = first < left ? first : left;
+    right = end > right ? end : right;
+    top = top == UINT32_MAX ? y : top;
+    bottom = y + 1;
   }
   return right == 0
              ? (ccodecs_rectangle){0}
@@ -87,7 +83,7 @@ ccodecs_rectangle ccodecs_webp_changes(webp_encoder *e) {
   if (maximum == 0 || part.width == 0) {
     return part;
   }
-  const ccodecs_rectangle inner = find_unlike(e, part, maximum);
+  const ccodecs_rectangle inner = bounds(e, part, are_alike, maximum);
   const uint32_t right = inner.left + inner.width, end = part.left + part.width;
   for (uint32_t y = part.top; y < part.top + part.height; y++) {
     if (y < inner.top || y >= inner.top + inner.height) {
@@ -205,24 +201,6 @@ ccodecs_rectangle ccodecs_webp_visible(const webp_encoder *e) {
   if (e->canvases.pixel_bytes < 4 || options->webp.is_lossless) {
     return whole;
   }
-  uint32_t top = UINT32_MAX, bottom = 0, left = options->width, right = 0;
-  for (uint32_t y = 0; y < options->height; y++) {
-    const uint8_t *row = pixel_at(e, e->canvases.current, 0, y);
-    uint32_t first = 0, end = options->width;
-    while (first < end && row[4 * (size_t)first + 3] == 0) {
-      first++;
-    }
-    if (first == end) {
-      continue;
-    }
-    while (row[4 * (size_t)(end - 1) + 3] == 0) {
-      end--;
-    }
-    left = first < left ? first : left;
-    right = end > right ? end : right;
-    top = top == UINT32_MAX ? y : top;
-    bottom = y + 1;
-  }
-  return right == 0 ? (ccodecs_rectangle){.width = 1, .height = 1}
-                    : (ccodecs_rectangle){.left = left, .top = top, .width = right - left, .height = bottom - top};
+  const ccodecs_rectangle visible = bounds(e, whole, is_transparent, 0);
+  return visible.width == 0 ? (ccodecs_rectangle){.width = 1, .height = 1} : visible;
 }
