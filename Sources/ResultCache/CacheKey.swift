@@ -31,23 +31,14 @@ package struct CacheKey: Sendable, Hashable {
   }
 
   /// The key as 64 lower-case hexadecimal digits.
-  var hexadecimal: String {
-    let digits = Array("0123456789abcdef".utf8)
-    return String(decoding: bytes.flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] }, as: UTF8.self)
-  }
+  var hexadecimal: String { bytes.map { String($0 >> 4, radix: 16) + String($0 & 15, radix: 16) }.joined() }
 
   /// Parses a key.
   /// - `hexadecimal`: 64 lower-case hexadecimal digits; otherwise the result is `nil`.
   init?(hexadecimal: some StringProtocol) {
-    let digits = hexadecimal.utf8.map { digit -> UInt8 in
-      switch digit {
-      case UInt8(ascii: "0")...UInt8(ascii: "9"): digit - UInt8(ascii: "0")
-      case UInt8(ascii: "a")...UInt8(ascii: "f"): digit - UInt8(ascii: "a") + 10
-      default: 255
-      }
-    }
-    guard digits.count == 2 * Self.byteCount, !digits.contains(255) else { return nil }
-    bytes = (0..<Self.byteCount).map { digits[2 * $0] << 4 | digits[2 * $0 + 1] }
+    let digits = hexadecimal.compactMap { $0.isUppercase ? nil : $0.hexDigitValue }
+    guard digits.count == 2 * Self.byteCount, hexadecimal.utf8.count == digits.count else { return nil }
+    bytes = (0..<Self.byteCount).map { UInt8(digits[2 * $0] << 4 | digits[2 * $0 + 1]) }
   }
 }
 

@@ -93,12 +93,9 @@ struct PlaygroundError: Encodable {
   var reason = ""
   /// The field of the request that is at fault, as in `configuration.max_width`; empty if there is none.
   var field = ""
+}
 
-  init(code: String, message: String) {
-    self.code = code
-    self.message = message
-  }
-
+extension PlaygroundError {
   /// The error of a call.
   init(_ error: any Error) {
     // One with a delay is an `RPCError`, which contains the status.

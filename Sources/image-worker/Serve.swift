@@ -101,19 +101,19 @@ struct Serve: AsyncParsableCommand {
     let environment = worker.environment
     let endpoint = settings.metricsPort.map { port in
       ListeningService(
-        MetricsEndpoint(
+        base: MetricsEndpoint(
           host: settings.metricsHost, port: port, secure: worker.security.metricsListener?.secure,
           hasRoom: ConnectionRoom().suffices, registry: metrics,
           isServing: { [health = worker.health] in health.status == .serving }, logger: logger),
-        at: .tcp(host: settings.metricsHost, port: port),
+        address: .tcp(host: settings.metricsHost, port: port),
         options: ListenError.Options(host: "--metrics-host", port: "--metrics-port"))
     }
     let page = playground.map { address in
       ListeningService(
-        Playground(
+        base: Playground(
           address: address, environment: environment, worker: worker.address, hasRoom: ConnectionRoom().suffices,
           logger: logger),
-        at: .tcp(host: address.host, port: address.port),
+        address: .tcp(host: address.host, port: address.port),
         options: ListenError.Options(host: "--playground-host", port: "--playground-port"))
     }
     let idle = IdleMemoryService(
@@ -154,15 +154,9 @@ struct Serve: AsyncParsableCommand {
 
 /// A service with a listener, whose error names the options of its address.
 struct ListeningService<Base: Service>: Service {
-  private let base: Base
-  private let address: ListenAddress
-  private let options: ListenError.Options
-
-  init(_ base: Base, at address: ListenAddress, options: ListenError.Options) {
-    self.base = base
-    self.address = address
-    self.options = options
-  }
+  let base: Base
+  let address: ListenAddress
+  let options: ListenError.Options
 
   func run() async throws {
     do { try await base.run() } catch {

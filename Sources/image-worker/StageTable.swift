@@ -4,11 +4,7 @@ internal import ImagePipeline
 struct StageTable {
   private static let barWidth = 32
 
-  private let report: ProcessingReport
-
-  init(_ report: ProcessingReport) {
-    self.report = report
-  }
+  let report: ProcessingReport
 
   /// One line a stage; indented, without a line end behind the last.
   var text: String {

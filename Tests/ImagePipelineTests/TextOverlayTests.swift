@@ -49,7 +49,7 @@ struct TextOverlayTests {
 
   @Test("change pixels inside their box only, to their color")
   func place() throws {
-    let text = TextOverlay("Hello", font: "DejaVu Sans", size: 40, boxColor: Color(red: 0, green: 255, blue: 0))
+    let text = TextOverlay(text: "Hello", font: "DejaVu Sans", size: 40, boxColor: Color(red: 0, green: 255, blue: 0))
     let drawn = try Self.draw(text) {
       $0.x = 20
       $0.y = 30
@@ -72,31 +72,31 @@ struct TextOverlayTests {
       return ink[3] - ink[1]
     }
     // The height of a capital letter of DejaVu Sans is 0.73 of its size.
-    let exact = try height(TextOverlay("H", font: "DejaVu Sans", size: 100))
+    let exact = try height(TextOverlay(text: "H", font: "DejaVu Sans", size: 100))
     #expect((72...75).contains(exact))
-    #expect(try height(TextOverlay("H", font: "DejaVu Sans", relativeSize: 0.5)) == exact)
-    let usual = try height(TextOverlay("H", font: "DejaVu Sans"))
+    #expect(try height(TextOverlay(text: "H", font: "DejaVu Sans", relativeSize: 0.5)) == exact)
+    let usual = try height(TextOverlay(text: "H", font: "DejaVu Sans"))
     #expect((7...9).contains(usual))
-    let double = try height(TextOverlay("H", relativeSize: 0.5), on: Picture.plain(600, 400, Self.blue))
+    let double = try height(TextOverlay(text: "H", relativeSize: 0.5), on: Picture.plain(600, 400, Self.blue))
     #expect(abs(double - 2 * exact) <= 2)
   }
 
   @Test("are wrapped at their width, between words or else between letters")
   func wrapping() throws {
     let text = "one two three four"
-    let whole = try #require(Self.ink(try Self.draw(TextOverlay(text, size: 20))))
+    let whole = try #require(Self.ink(try Self.draw(TextOverlay(text: text, size: 20))))
     for (text, minimum) in [(text, 3), (text.replacing(" ", with: ""), 3)] {
-      let wrapped = try #require(Self.ink(try Self.draw(TextOverlay(text, size: 20, maxWidth: 0.25))))
+      let wrapped = try #require(Self.ink(try Self.draw(TextOverlay(text: text, size: 20, maxWidth: 0.25))))
       #expect(wrapped[2] <= 75 && wrapped[3] >= whole[3] + (minimum - 1) * 20, "\(text): \(wrapped), \(whole)")
     }
-    let lines = try #require(Self.ink(try Self.draw(TextOverlay("a\nb\nc", size: 20))))
+    let lines = try #require(Self.ink(try Self.draw(TextOverlay(text: "a\nb\nc", size: 20))))
     #expect(lines[3] >= 3 * 20 && lines[2] < 20)
   }
 
   @Test("from right to left begin on the right")
   func rightToLeft() throws {
     func secondLine(_ text: String, _ alignment: TextStyle.Alignment? = nil) throws -> (left: Int, right: Int) {
-      let drawn = try Self.draw(TextOverlay(text, font: "DejaVu Sans", size: 30, alignment: alignment))
+      let drawn = try Self.draw(TextOverlay(text: text, font: "DejaVu Sans", size: 30, alignment: alignment))
       let all = try #require(Self.ink(drawn))
       let last = try #require(Self.ink(drawn, rows: (all[3] - 15)..<200))
       return (last[0] - all[0], all[2] - last[2])
@@ -110,7 +110,7 @@ struct TextOverlayTests {
     let ending = try secondLine("abcdefghi\nac", .end)
     #expect(ending.left > 60 && ending.right < 6)
     // The first letter is on the right: that of both alone is where the first of two is.
-    let two = try Self.draw(TextOverlay("וש", font: "DejaVu Sans", size: 60))
+    let two = try Self.draw(TextOverlay(text: "וש", font: "DejaVu Sans", size: 60))
     let ink = try #require(Self.ink(two))
     let columns = (ink[0]..<ink[2]).map { x in (0..<200).count { two.pixel(x, $0) != Self.blue } }
     // Vav is one stroke, shin is wide.
@@ -121,28 +121,30 @@ struct TextOverlayTests {
 
   @Test("of both directions are as wide as their longest line")
   func mixedDirections() throws {
-    let text = TextOverlay("hello world\nשלום", font: "DejaVu Sans", size: 20)
+    let text = TextOverlay(text: "hello world\nשלום", font: "DejaVu Sans", size: 20)
     let both = try #require(try Self.ink(Self.draw(text)))
-    let one = try #require(try Self.ink(Self.draw(TextOverlay("hello world", font: "DejaVu Sans", size: 20))))
+    let one = try #require(try Self.ink(Self.draw(TextOverlay(text: "hello world", font: "DejaVu Sans", size: 20))))
     #expect(abs(both[2] - both[0] - (one[2] - one[0])) <= 2 && both[3] > one[3])
   }
 
   @Test("have an outline, and a box behind it")
   func outline() throws {
-    let plain = try #require(Self.ink(try Self.draw(TextOverlay("Hi", size: 50)) { $0.x = 50 }))
-    let outlined = try Self.draw(TextOverlay("Hi", size: 50, outlineWidth: 0.1, outlineColor: Self.red)) { $0.x = 50 }
+    let plain = try #require(Self.ink(try Self.draw(TextOverlay(text: "Hi", size: 50)) { $0.x = 50 }))
+    let outlined = try Self.draw(TextOverlay(text: "Hi", size: 50, outlineWidth: 0.1, outlineColor: Self.red)) {
+      $0.x = 50
+    }
     let around = try #require(Self.ink(outlined))
     #expect(Self.count([255, 0, 0], in: outlined) > 500 && Self.count([255, 255, 255], in: outlined) > 300)
     // Five pixels on both sides.
     #expect((9...11).contains((around[2] - around[0]) - (plain[2] - plain[0])))
-    let boxed = try Self.draw(TextOverlay("Hi", size: 50, outlineWidth: 0.1, boxColor: Self.red, boxPadding: 0.5))
+    let boxed = try Self.draw(TextOverlay(text: "Hi", size: 50, outlineWidth: 0.1, boxColor: Self.red, boxPadding: 0.5))
     #expect(boxed.pixel(0, 0) == [255, 0, 0])
     #expect(Self.count([0, 0, 0], in: boxed) > 500 && Self.count([255, 255, 255], in: boxed) > 300)
   }
 
   @Test("are rotated, transparent, tiled and blended as images are")
   func sameAsImages() throws {
-    let text = TextOverlay("R", font: "DejaVu Sans", size: 40, color: Self.red)
+    let text = TextOverlay(text: "R", font: "DejaVu Sans", size: 40, color: Self.red)
     let upright = try Self.draw(text)
     let box = try #require(Self.ink(upright))
     let rotated = try Self.draw(text) {
@@ -165,7 +167,7 @@ struct TextOverlayTests {
   @Test("are drawn as they are, without markup, in the style that is named")
   func plainText() throws {
     func width(_ text: String, _ font: String) throws -> Int {
-      let ink = try #require(Self.ink(try Self.draw(TextOverlay(text, font: font, size: 20))))
+      let ink = try #require(Self.ink(try Self.draw(TextOverlay(text: text, font: font, size: 20))))
       return ink[2] - ink[0]
     }
     #expect(try width("<b>a</b>", "DejaVu Sans") > 3 * width("a", "DejaVu Sans"))
@@ -180,7 +182,7 @@ struct TextOverlayTests {
   @Test("are smaller on previews")
   func preview() throws {
     let image = try Picture.plain(1200, 600, Self.blue).png
-    var text = Overlay(image: "", gravity: .southEast, text: TextOverlay("Hello", size: 120))
+    var text = Overlay(image: "", gravity: .southEast, text: TextOverlay(text: "Hello", size: 120))
     text.x = 40
     var reader = ImageReader(limits: ImageLimits())
     let consumed = try reader.push(image.span.bytes, isLast: true).consumedByteCount
@@ -200,7 +202,7 @@ struct TextOverlayTests {
   @Test("have the colors of the result")
   func colors() throws {
     let overlay = Overlay(
-      image: "", gravity: .northWest, text: TextOverlay("a", size: 40, boxColor: Self.red, boxPadding: 1))
+      image: "", gravity: .northWest, text: TextOverlay(text: "a", size: 40, boxColor: Self.red, boxPadding: 1))
     let configuration = ProcessingConfiguration(preferredFormat: .png, colorSpace: .displayP3, overlays: [overlay])
     let pixel = try Picture(decoding: process(try Self.canvas.png, configuration).bytes).pixel(0, 0)
     // Red of sRGB in Display P3.
@@ -210,29 +212,33 @@ struct TextOverlayTests {
   // MARK: Limits
 
   private static let wrong: [(overlay: Overlay, field: String, code: PipelineError.Code)] = [
-    (Overlay(image: "", text: TextOverlay("")), "text.text", .invalidField),
-    (Overlay(image: "", text: TextOverlay(String(repeating: "a", count: 1001))), "text.text", .invalidField),
-    (Overlay(image: "", text: TextOverlay("a\tb")), "text.text", .invalidField),
-    (Overlay(image: "", text: TextOverlay("a\0b")), "text.text", .invalidField),
-    (Overlay(image: "", text: TextOverlay("a\u{85}b")), "text.text", .invalidField),
-    (Overlay(image: "", text: TextOverlay("a", font: "")), "text.font", .invalidField),
-    (Overlay(image: "", text: TextOverlay("a", font: "No such family")), "text.font", .invalidField),
+    (Overlay(image: "", text: TextOverlay(text: "")), "text.text", .invalidField),
+    (Overlay(image: "", text: TextOverlay(text: String(repeating: "a", count: 1001))), "text.text", .invalidField),
+    (Overlay(image: "", text: TextOverlay(text: "a\tb")), "text.text", .invalidField),
+    (Overlay(image: "", text: TextOverlay(text: "a\0b")), "text.text", .invalidField),
+    (Overlay(image: "", text: TextOverlay(text: "a\u{85}b")), "text.text", .invalidField),
+    (Overlay(image: "", text: TextOverlay(text: "a", font: "")), "text.font", .invalidField),
+    (Overlay(image: "", text: TextOverlay(text: "a", font: "No such family")), "text.font", .invalidField),
     (
-      Overlay(image: "", text: TextOverlay("a", font: "/usr/share/fonts/truetype/dejavu/DejaVuSans.ttf")), "text.font",
+      Overlay(image: "", text: TextOverlay(text: "a", font: "/usr/share/fonts/truetype/dejavu/DejaVuSans.ttf")),
+      "text.font",
       .invalidField
     ),
-    (Overlay(image: "", text: TextOverlay("a", font: "DejaVu Sans 12")), "text.font", .invalidField),
-    (Overlay(image: "", text: TextOverlay("a", font: "DejaVu Sans @wght=200")), "text.font", .invalidField),
-    (Overlay(image: "", text: TextOverlay("a", size: 0)), "text.size", .invalidField),
-    (Overlay(image: "", text: TextOverlay("a", size: 5000)), "text.size", .invalidField),
-    (Overlay(image: "", text: TextOverlay("a", size: 10, relativeSize: 0.1)), "text.size", .invalidField),
-    (Overlay(image: "", text: TextOverlay("a", outlineColor: red)), "text.outline_color", .invalidField),
-    (Overlay(image: "", text: TextOverlay("a", boxPadding: 0.1)), "text.box_padding", .invalidField),
-    (Overlay(image: "logo", text: TextOverlay("a")), "image", .invalidField),
-    (Overlay(image: "", scale: 0.5, text: TextOverlay("a")), "scale", .invalidField),
-    (Overlay(image: "", width: 5, text: TextOverlay("a")), "width", .invalidField),
-    (Overlay(image: "", height: 5, text: TextOverlay("a")), "height", .invalidField),
-    (Overlay(image: "", text: TextOverlay(String(repeating: "a\n", count: 400), size: 200)), "text", .limitExceeded),
+    (Overlay(image: "", text: TextOverlay(text: "a", font: "DejaVu Sans 12")), "text.font", .invalidField),
+    (Overlay(image: "", text: TextOverlay(text: "a", font: "DejaVu Sans @wght=200")), "text.font", .invalidField),
+    (Overlay(image: "", text: TextOverlay(text: "a", size: 0)), "text.size", .invalidField),
+    (Overlay(image: "", text: TextOverlay(text: "a", size: 5000)), "text.size", .invalidField),
+    (Overlay(image: "", text: TextOverlay(text: "a", size: 10, relativeSize: 0.1)), "text.size", .invalidField),
+    (Overlay(image: "", text: TextOverlay(text: "a", outlineColor: red)), "text.outline_color", .invalidField),
+    (Overlay(image: "", text: TextOverlay(text: "a", boxPadding: 0.1)), "text.box_padding", .invalidField),
+    (Overlay(image: "logo", text: TextOverlay(text: "a")), "image", .invalidField),
+    (Overlay(image: "", scale: 0.5, text: TextOverlay(text: "a")), "scale", .invalidField),
+    (Overlay(image: "", width: 5, text: TextOverlay(text: "a")), "width", .invalidField),
+    (Overlay(image: "", height: 5, text: TextOverlay(text: "a")), "height", .invalidField),
+    (
+      Overlay(image: "", text: TextOverlay(text: String(repeating: "a\n", count: 400), size: 200)), "text",
+      .limitExceeded
+    ),
   ]
 
   /// Checks a configuration as that of a request is checked.
@@ -260,7 +266,7 @@ struct TextOverlayTests {
   @Test("of more pixels than the memory has room for are refused before they are drawn")
   func memory() throws {
     // Sixty lines of one letter, which are 25 MB.
-    let overlay = Overlay(image: "", text: TextOverlay(String(repeating: "W ", count: 60), size: 300))
+    let overlay = Overlay(image: "", text: TextOverlay(text: String(repeating: "W ", count: 60), size: 300))
     let configuration = ProcessingConfiguration(preferredFormat: .png, overlays: [overlay])
     let image = try Self.canvas.png
     for (limits, name) in [
@@ -275,7 +281,7 @@ struct TextOverlayTests {
   @Test("are part of the working set: never less than is used, and at most twice as much")
   func workingSet() throws {
     for (size, rotation) in [(10.0, 0), (60, 0), (300, 90)] {
-      let text = TextOverlay("Working set", size: size, outlineWidth: 0.1, boxColor: Self.red)
+      let text = TextOverlay(text: "Working set", size: size, outlineWidth: 0.1, boxColor: Self.red)
       let configuration = ProcessingConfiguration(
         maxWidth: 200, compressionQuality: 0.8, preferredFormat: .jpeg,
         overlays: [Overlay(image: "", rotation: rotation, text: text)])
@@ -306,7 +312,7 @@ struct TextOverlayTests {
   func threads() async throws {
     let cache = OverlayCache()
     let configuration = ProcessingConfiguration(
-      preferredFormat: .png, overlays: [Overlay(image: "", text: TextOverlay("Threads שלום\nمرحبا", size: 25))])
+      preferredFormat: .png, overlays: [Overlay(image: "", text: TextOverlay(text: "Threads שלום\nمرحبا", size: 25))])
     let image = try Self.canvas.png
     let results = try await withThrowingTaskGroup(of: [UInt8].self) { group in
       for index in 0..<16 {
@@ -331,7 +337,7 @@ struct TextOverlayTests {
         == Overlay(
           image: "", x: 3, tile: true,
           text: TextOverlay(
-            "One, two\nthree=3", font: "Sans Bold", size: 24, color: Self.red, outlineWidth: 0.1,
+            text: "One, two\nthree=3", font: "Sans Bold", size: 24, color: Self.red, outlineWidth: 0.1,
             boxColor: Color(red: 0, green: 0, blue: 0), maxWidth: 0.5, alignment: .center)))
     // A combining mark is part of the text, and not of what precedes it.
     let marked = try Overlay(text: "text=\u{301}a\\,\u{302}\\n\u{303},font=\u{304}", field: "--overlay")
@@ -347,7 +353,7 @@ struct TextOverlayTests {
 struct MissingTextOverlayTests {
   @Test("are refused as what this worker does not offer")
   func refusal() {
-    let configuration = ProcessingConfiguration(overlays: [Overlay(image: "", text: TextOverlay("a"))])
+    let configuration = ProcessingConfiguration(overlays: [Overlay(image: "", text: TextOverlay(text: "a"))])
     let error = #expect(throws: PipelineError.self) { try configuration.validate() }
     #expect(error?.code == .unservedField && error?.field == "overlays[0].text")
   }

@@ -231,7 +231,7 @@ struct ConfigurationFieldsTests {
     check(Region())
     check(Trim())
     check(Overlay(image: "logo"))
-    check(TextOverlay("a text"))
+    check(TextOverlay(text: "a text"))
   }
 
   @Test("an unknown value of an enum is refused with those that are accepted, by number and name")

@@ -8,8 +8,10 @@ struct SimilarityTarget: Sendable, Hashable {
   /// The maximum quality, 1 to 100.
   let maxQuality: Int
   /// Whether the search chooses the size of chroma planes, up to a quality that has them at full size by default.
-  let choosesChroma: Bool
+  var choosesChroma = false
+}
 
+extension SimilarityTarget {
   /// Returns the target of a configuration; `nil` if it has none, or if the result cannot be measured.
   init?(_ configuration: ProcessingConfiguration, encoder: EncoderOptions) {
     guard let score = configuration.targetSimilarity, encoder.isLossy,
@@ -24,12 +26,6 @@ struct SimilarityTarget: Sendable, Hashable {
   /// Whether the similarity of a result of this size can be measured.
   static func isMeasurable(_ size: PixelSize) -> Bool {
     min(size.width, size.height) >= ImageSimilarity.minSide
-  }
-
-  init(score: Double, maxQuality: Int, choosesChroma: Bool = false) {
-    self.score = score
-    self.maxQuality = maxQuality
-    self.choosesChroma = choosesChroma
   }
 
   /// The quality at which most photographs reach the score, with reduced chroma if the search chooses it.

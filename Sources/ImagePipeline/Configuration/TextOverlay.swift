@@ -8,7 +8,7 @@ package struct TextOverlay: Sendable, Hashable {
   /// The text.
   @Exact package var text: String
   /// Families and style, as in `DejaVu Sans Bold`; `Sans` by default.
-  @Exact package var font: String?
+  @Exact package var font: String? = nil
   /// The size of the font's em square in pixels of the result; that of `relativeSize` by default.
   package var size: Double?
   /// The size of the font's em square as a fraction of the result's height, above 0 and at most 1; 0.05 by default.
@@ -28,24 +28,6 @@ package struct TextOverlay: Sendable, Hashable {
   package var maxWidth: Double?
   /// The alignment of lines with each other; `start` by default.
   package var alignment: TextStyle.Alignment?
-
-  package init(
-    _ text: String, font: String? = nil, size: Double? = nil, relativeSize: Double? = nil, color: Color? = nil,
-    outlineWidth: Double? = nil, outlineColor: Color? = nil, boxColor: Color? = nil, boxPadding: Double? = nil,
-    maxWidth: Double? = nil, alignment: TextStyle.Alignment? = nil
-  ) {
-    self.text = text
-    self.font = font
-    self.size = size
-    self.relativeSize = relativeSize
-    self.color = color
-    self.outlineWidth = outlineWidth
-    self.outlineColor = outlineColor
-    self.boxColor = boxColor
-    self.boxPadding = boxPadding
-    self.maxWidth = maxWidth
-    self.alignment = alignment
-  }
 
   /// The font of a text that names none.
   static let defaultFont = "Sans"
@@ -107,7 +89,7 @@ extension Color {
 
 extension TextOverlay: FieldRecord {
   /// Creates an empty text, the text of a message without values.
-  package init() { self.init("") }
+  package init() { self.init(text: "") }
 
   package static let fields: [Field<TextOverlay>] = [
     Field("text", \.text, .function("at most \(TextStyle.maxByteCount) bytes", checkText)),

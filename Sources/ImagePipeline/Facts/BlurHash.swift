@@ -8,7 +8,7 @@ struct BlurHash {
   static let maxCount = 9
 
   /// The light of each level of sRGB, 0 to 1.
-  private static let light: [Double] = (0...255).map { ToneCurve.decoded(Double($0) / 255) }
+  private static let light: [Double] = (0...255).map { SRGB.decoded(Double($0) / 255) }
   private static let digits = Array(
     "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz#$%*+,-.:;=?@[]^_{|}~".utf8)
 
@@ -49,7 +49,7 @@ struct BlurHash {
   }
 
   private static func level(_ light: Double) -> Int {
-    Int(ToneCurve.encoded(max(0, min(1, light))) * 255 + 0.5)
+    Int(SRGB.encoded(max(0, min(1, light))) * 255 + 0.5)
   }
 
   private static func digits(_ value: Int, count: Int) -> [UInt8] {

@@ -61,7 +61,7 @@ package struct FilterChain: Sendable, Hashable {
 struct ColorProgram: Sendable, Hashable {
   /// An operation and the filters from which it was fused.
   struct Step: Sendable, Hashable {
-    var operation: ColorOperation
+    var operation: ColorStep
     var filters: [FilterKind]
   }
 
@@ -83,7 +83,7 @@ private struct ColorRun {
   /// The excess beyond 0 to 1 whose clamping has no visible effect at 8 bits.
   private static let slack = 1e-9
 
-  mutating func append(_ operation: ColorOperation, filter: FilterKind) {
+  mutating func append(_ operation: ColorStep, filter: FilterKind) {
     var step = ColorProgram.Step(operation: operation, filters: [filter])
     while let last = steps.last, let fused = fuse(last, step) {
       steps.removeLast()
@@ -105,10 +105,10 @@ private struct ColorRun {
 
   /// Returns a curve for a matrix that treats every channel alike, as curves can be combined further; otherwise the
   /// matrix.
-  private static func operation(_ matrix: ColorMatrix) -> ColorOperation {
+  private static func operation(_ matrix: ColorMatrix) -> ColorStep {
     let n = matrix.numbers
     let isLinear = matrix == ColorMatrix(diagonal: [n[0], n[0], n[0]], constant: n[3])
-    return isLinear ? .curve(.linear(slope: n[0], intercept: n[3])) : .matrix(matrix)
+    return isLinear ? .linear(slope: n[0], intercept: n[3]) : .matrix(n)
   }
 
   /// Returns the pass, or none if nothing is left to do, and resets the run.
@@ -119,9 +119,7 @@ private struct ColorRun {
     guard !curves.isEmpty else { return rest.isEmpty ? [] : [.color(ColorProgram(steps: rest))] }
     let filters = curves.flatMap(\.filters)
     let table = (0...255).map { level in
-      curves.reduce(Double(level) / 255) { value, step in
-        if case .curve(let curve) = step.operation { curve.value(value) } else { value }
-      }
+      curves.reduce(Double(level) / 255) { value, step in step.operation.value(value) }
     }
     guard rest.isEmpty else {
       return [.color(ColorProgram(table: table, tableFilters: filters, steps: rest))]
@@ -147,7 +145,7 @@ extension ColorProgram.Step: CustomStringConvertible {
   var description: String {
     switch operation {
     case .matrix: "matrix(\(FilterChain.names(filters)))"
-    case .curve: "curve(\(FilterChain.names(filters)))"
+    case .linear, .power, .exposure: "curve(\(FilterChain.names(filters)))"
     case .threshold, .vignette: FilterChain.names(filters)
     }
   }

@@ -1,4 +1,4 @@
-internal import GRPCCore
+package import GRPCCore
 
 extension RPCError.Code {
   /// The code that a client receives for an error that a handler throws.
@@ -24,26 +24,9 @@ extension RPCError.Code {
   var isDefect: Bool { [.unknown, .internalError, .dataLoss].contains(self) }
 
   /// The code as the gRPC specification spells it, for example `INVALID_ARGUMENT`.
-  var name: String {
-    switch self {
-    case .cancelled: "CANCELLED"
-    case .unknown: "UNKNOWN"
-    case .invalidArgument: "INVALID_ARGUMENT"
-    case .deadlineExceeded: "DEADLINE_EXCEEDED"
-    case .notFound: "NOT_FOUND"
-    case .alreadyExists: "ALREADY_EXISTS"
-    case .permissionDenied: "PERMISSION_DENIED"
-    case .resourceExhausted: "RESOURCE_EXHAUSTED"
-    case .failedPrecondition: "FAILED_PRECONDITION"
-    case .aborted: "ABORTED"
-    case .outOfRange: "OUT_OF_RANGE"
-    case .unimplemented: "UNIMPLEMENTED"
-    case .internalError: "INTERNAL"
-    case .unavailable: "UNAVAILABLE"
-    case .dataLoss: "DATA_LOSS"
-    case .unauthenticated: "UNAUTHENTICATED"
-    default: "\(rawValue)"
-    }
+  package var name: String {
+    guard self != .internalError else { return "INTERNAL" }
+    return description.map { $0.isUppercase ? "_\($0)" : $0.uppercased() }.joined()
   }
 }
 

@@ -8,12 +8,9 @@ struct FailureReason: Equatable {
   let isRefusal: Bool
 
   static let cancelled = FailureReason(name: "cancelled", isRefusal: false)
+}
 
-  private init(name: String, isRefusal: Bool) {
-    self.name = name
-    self.isRefusal = isRefusal
-  }
-
+extension FailureReason {
   init(_ error: any Error) {
     switch error {
     case let error as PipelineError: self.init(error.code)

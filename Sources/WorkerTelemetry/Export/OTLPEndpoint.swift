@@ -32,12 +32,12 @@ struct OTLPEndpoint: Hashable, Sendable {
       switch text[..<range.lowerBound].lowercased() {
       case "http": isPlaintext = true
       case "https": isPlaintext = false
-      case let scheme: throw MalformedValue("has the scheme \"\(scheme)\"; it must be http or https")
+      case let scheme: throw MalformedValue(description: "has the scheme \"\(scheme)\"; it must be http or https")
       }
       rest = text[range.upperBound...]
     }
     let authority = rest.prefix { !"/?#".contains($0) }
-    guard !authority.contains("@") else { throw MalformedValue("must not contain a user name") }
+    guard !authority.contains("@") else { throw MalformedValue(description: "must not contain a user name") }
     (host, port) = try Self.split(authority)
     self.tls = isPlaintext ? nil : tls
   }
@@ -48,7 +48,7 @@ struct OTLPEndpoint: Hashable, Sendable {
     // The colons of an IPv6 address are inside brackets.
     if let colon = authority.lastIndex(of: ":"), !authority[colon...].contains("]") {
       guard let number = UInt16(authority[authority.index(after: colon)...]), number > 0 else {
-        throw MalformedValue("has no port number after its colon")
+        throw MalformedValue(description: "has no port number after its colon")
       }
       port = Int(number)
       host = authority[..<colon]
@@ -56,9 +56,9 @@ struct OTLPEndpoint: Hashable, Sendable {
     if host.hasPrefix("["), host.hasSuffix("]") {
       host = host.dropFirst().dropLast()
     } else if host.contains(":") {
-      throw MalformedValue("has an IPv6 address without brackets")
+      throw MalformedValue(description: "has an IPv6 address without brackets")
     }
-    guard !host.isEmpty else { throw MalformedValue("names no host") }
+    guard !host.isEmpty else { throw MalformedValue(description: "names no host") }
     return (String(host), port)
   }
 }
@@ -66,8 +66,4 @@ struct OTLPEndpoint: Hashable, Sendable {
 /// A description of an invalid setting, phrased to follow the setting's name in a sentence.
 struct MalformedValue: Error, CustomStringConvertible {
   var description: String
-
-  init(_ description: String) {
-    self.description = description
-  }
 }

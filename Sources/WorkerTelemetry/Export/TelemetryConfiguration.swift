@@ -49,7 +49,7 @@ package struct TelemetryConfiguration: Sendable {
   ///   - environment: The environment variables of the process by name.
   ///   - processAttributes: Resource attributes that the process itself provides.
   package init(environment: [String: String], processAttributes: [(key: String, value: String)] = []) {
-    var reader = VariableReader(environment)
+    var reader = VariableReader(variables: environment)
     spanBatching = Batching(reader: &reader, prefix: "OTEL_BSP", delay: 5000)
     logBatching = Batching(reader: &reader, prefix: "OTEL_BLRP", delay: 1000)
     isDisabled = reader.bool("OTEL_SDK_DISABLED")

@@ -1,12 +1,8 @@
 /// Parses environment variables by the rules of the OpenTelemetry specification, and collects warnings about invalid
 /// values.
 struct VariableReader {
-  private let variables: [String: String]
+  let variables: [String: String]
   private(set) var warnings: [String] = []
-
-  init(_ variables: [String: String]) {
-    self.variables = variables
-  }
 
   mutating func warn(_ warning: String) {
     if !warnings.contains(warning) { warnings.append(warning) }

@@ -5,12 +5,9 @@ internal import Synchronization
 package struct TraceID: Hashable, Sendable, CustomStringConvertible {
   let high: UInt64
   let low: UInt64
+}
 
-  init(high: UInt64, low: UInt64) {
-    self.high = high
-    self.low = low
-  }
-
+extension TraceID {
   /// Parses 32 lower-case hexadecimal digits; `nil` if malformed or zero.
   init?(hexadecimal: Substring.UTF8View) {
     guard hexadecimal.count == 32, let high = UInt64(hexadecimal: hexadecimal.prefix(16)),

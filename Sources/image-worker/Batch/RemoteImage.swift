@@ -4,6 +4,7 @@ internal import ImageCodecs
 internal import ImagePipeline
 internal import ImageWorkerClient
 internal import SystemPackage
+internal import WorkerOperations
 internal import WorkerProtocol
 internal import WorkerService
 
@@ -87,10 +88,7 @@ struct RemoteImage: Sendable {
 
 extension ImageWorkerError {
   /// The reason, or else the name of the status code, as in `DATA_LOSS`.
-  fileprivate var statusName: String {
-    if !reason.isEmpty { return reason }
-    return code == .internalError ? "INTERNAL" : SettingRow.words("\(code)").joined(separator: "_").uppercased()
-  }
+  fileprivate var statusName: String { reason.isEmpty ? code.name : reason }
 }
 
 /// A response without a result that can be used.

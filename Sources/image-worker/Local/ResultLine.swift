@@ -96,7 +96,7 @@ struct ResultLine: Sendable, Encodable {
       hiddenRegions = report.hiddenRegions.isEmpty ? nil : report.hiddenRegions
       faces = report.faces.isEmpty ? nil : report.faces
       gainMapBytes = report.gainMapByteCount == 0 ? nil : report.gainMapByteCount
-      details = showsStages ? StageTable(report).text : nil
+      details = showsStages ? StageTable(report: report).text : nil
     case .skipped: self.init(image, .skipped, output: written.destination)
     case .failed(let error): self.init(image, error)
     }

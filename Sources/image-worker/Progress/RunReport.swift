@@ -137,13 +137,8 @@ struct ShortList: Sendable {
   /// The title, which all entries have in common.
   let title: String
   let maxEntryCount: Int
-  private var entries: [String] = []
-  private var count = 0
-
-  init(title: String, maxEntryCount: Int) {
-    self.title = title
-    self.maxEntryCount = maxEntryCount
-  }
+  private(set) var entries: [String] = []
+  private(set) var count = 0
 
   mutating func add(_ entry: String) {
     count += 1
