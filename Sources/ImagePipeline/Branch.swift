@@ -185,7 +185,7 @@ final class Branch {
     return ProcessingReport(
       input: input, output: output, inputByteCount: decode.inputByteCount,
       outputByteCount: encode.outputByteCount, timings: timings, peakMemoryByteCount: UInt64(budget.peak),
-      warnings: warnings.map(\.reported), compressionQuality: options.reportedQuality,
+      warnings: warnings, compressionQuality: options.reportedQuality,
       similarity: encode.similarity, formatTrials: encode.formatTrials, facts: facts.facts, crop: plan.crop,
       hiddenRegions: plan.hiddenRegions, faces: plan.faces)
   }

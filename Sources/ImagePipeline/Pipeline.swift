@@ -236,9 +236,9 @@ package struct Pipeline: ~Copyable {
     }
     guard flow.isComplete else { return .oversized(report, remedy: remedy) }
     var report = report
-    let warning = Warning.largerThanImage(
-      byteCount: report.outputByteCount, imageByteCount: flow.receivedByteCount, note: "; \(remedy)")
-    report.warnings.append(warning.reported)
+    report.warnings.append(
+      .largerThanImage(
+        byteCount: report.outputByteCount, imageByteCount: flow.receivedByteCount, note: "; \(remedy)"))
     return .ended(.finished(report))
   }
 

@@ -127,7 +127,7 @@ struct HostileHelper {
     case 5: response.work.plan = nil
     case 6:
       let result = PlannedResult(
-        input: info, output: info, decodedByteCount: 1, warnings: [ReportedWarning(nil, "\u{1B}")])
+        input: info, output: info, decodedByteCount: 1, warnings: [Warning(nil, "\u{1B}")])
       response.work.plan = PlannedImage(
         renditions: Array(repeating: .success(result), count: number() % 20), workingSetByteCount: UInt64(number()),
         reservedByteCount: UInt64(number()))
@@ -141,7 +141,7 @@ struct HostileHelper {
     default:
       let report = ProcessingReport(
         input: info, output: info, inputByteCount: 1, outputByteCount: UInt64(number()), timings: StageTimings(),
-        peakMemoryByteCount: UInt64(number()), warnings: [ReportedWarning(nil, "\u{1B}")],
+        peakMemoryByteCount: UInt64(number()), warnings: [Warning(nil, "\u{1B}")],
         compressionQuality: .nan)
       response.work.ends.append((0, .success(report)))
     }

@@ -1,6 +1,7 @@
-import ImageCodecs
 import TestSupport
 import Testing
+
+@testable import ImageCodecs
 
 @Suite("Edited metadata")
 struct MetadataEditTests {
@@ -70,14 +71,14 @@ struct MetadataEditTests {
   @Test("EXIF keeps its tags, without what no longer holds and what is not named", arguments: [true, false])
   func exif(isBig: Bool) {
     let source = ImageMetadata(exif: Self.photograph(isBig: isBig))
-    var edit = MetadataEdit(keepsEXIF: true, size: .init(width: 640, height: 480), isSRGB: false)
+    var edit = MetadataEdit(keepsEXIF: true, width: 640, height: 480, isSRGB: false)
     let plain = edit.edited(source).exif
     for text in ["Kamerawerk", "Anna Beispiel", "2024:01:02 03:04:05"] { #expect(Self.holds(plain, text)) }
     for text in ["secret notes", "SN-12345", "latitude"] { #expect(!Self.holds(plain, text), "\(text)") }
     #expect(Self.value(0x0112, in: plain) == nil && Self.value(0x0201, in: plain) == nil)
     #expect(Self.value(0xA002, in: plain) == 640 && Self.value(0xA003, in: plain) == 480)
     #expect(Self.value(0xA001, in: plain) == 0xFFFF)
-    (edit.keepsSerialNumbers, edit.keepsLocation, edit.size) = (true, true, nil)
+    (edit.keepsSerialNumbers, edit.keepsLocation, edit.width, edit.height) = (true, true, nil, nil)
     let whole = edit.edited(source).exif
     for text in ["SN-12345", "latitude of 24 bytes...."] { #expect(Self.holds(whole, text)) }
     #expect(Self.value(0xA002, in: whole) == nil)

@@ -200,7 +200,7 @@ struct BitDepthTests {
       let report = try process(image, configuration).report
       #expect(report.output.bitDepth == 8, sourceLocation: location)
       #expect(
-        report.warnings.filter { $0.code == .bitDepthReduced } == [Warning.reducedBitDepth(because: obstacle).reported],
+        report.warnings.filter { $0.code == .bitDepthReduced } == [.reducedBitDepth(because: obstacle)],
         sourceLocation: location)
     }
     try expect(.filters) { $0.filters = [Filter(name: "sepia", intensity: 1)] }

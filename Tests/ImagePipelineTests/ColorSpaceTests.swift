@@ -60,7 +60,7 @@ struct ColorSpaceTests {
     _ cause: ColorObstacle?, of report: ProcessingReport, _ space: ColorSpacePolicy,
     location: SourceLocation = #_sourceLocation
   ) {
-    let expected = cause.map { Warning.changedColorSpace(requested: space, because: $0).reported }
+    let expected = cause.map { Warning.changedColorSpace(requested: space, because: $0) }
     let found = report.warnings.filter { $0.code == .colorSpaceChanged }
     #expect(found == (expected.map { [$0] } ?? []), sourceLocation: location)
   }

@@ -7,7 +7,7 @@ struct WarningTests {
 
   @Test("dropped frames name what keeps them, as the format may be why there is one")
   func droppedFrames() {
-    let message = Warning.droppedFrames(2, isMinimum: false).reported.message
+    let message = Warning.droppedFrames(2, isMinimum: false).message
     #expect(message.contains("set max_frames, and preferred_format to one of png, webp, gif"), "\(message)")
   }
 
@@ -51,9 +51,8 @@ struct WarningTests {
   @Test("the values of a message are its parameters")
   func parameters() {
     for (warning, code, parameters) in Self.warnings {
-      let reported = warning.reported
-      #expect(reported.code == code && reported.parameters == parameters, "\(reported)")
-      for value in parameters.values { #expect(reported.message.contains(value), "\(reported)") }
+      #expect(warning.code == code && warning.parameters == parameters, "\(warning)")
+      for value in parameters.values { #expect(warning.message.contains(value), "\(warning)") }
     }
   }
 
@@ -64,9 +63,8 @@ struct WarningTests {
       .unusableProfile, .ignoredScaleFactor, .uncheckedDamage, .ignoredNeverLarger, .removedCredentials,
       .ignoredTrim,
     ]
-    let reported = plain.map(\.reported)
-    #expect(reported.allSatisfy { $0.parameters.isEmpty && !$0.message.isEmpty })
-    let codes = reported.compactMap(\.code) + Self.warnings.map(\.1)
-    #expect(Set(codes) == Set(Warning.Code.allCases) && Set(reported.map(\.message)).count == plain.count)
+    #expect(plain.allSatisfy { $0.parameters.isEmpty && !$0.message.isEmpty })
+    let codes = plain.compactMap(\.code) + Self.warnings.map(\.1)
+    #expect(Set(codes) == Set(Warning.Code.allCases) && Set(plain.map(\.message)).count == plain.count)
   }
 }

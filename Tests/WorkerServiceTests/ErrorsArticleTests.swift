@@ -46,15 +46,14 @@ struct ErrorsArticleTests {
     let rows = try Self.article().matches(of: /\n\| `([A-Z_]+)` \| [^|]+ \| ([a-z_`, ]*)\| [^|]+ \|/).map {
       "\($0.1) \($0.2.replacing(/[^a-z_]+/, with: " ").split(separator: " ").sorted())"
     }
-    let reported = all.map(\.reported)
-    #expect(rows.sorted() == reported.map { "\($0.code?.rawValue ?? "") \($0.parameters.keys.sorted())" }.sorted())
-    #expect(Set(reported.map(\.code)) == Set(Warning.Code.allCases.map { $0 }))
+    #expect(rows.sorted() == all.map { "\($0.code?.rawValue ?? "") \($0.parameters.keys.sorted())" }.sorted())
+    #expect(Set(all.map(\.code)) == Set(Warning.Code.allCases.map { $0 }))
     let codes = Warning.Code.allCases.map { Imageworker_V1_WarningCode($0) }
     #expect(codes.map(\.rawValue).sorted() == Imageworker_V1_WarningCode.allCases.dropFirst().map(\.rawValue).sorted())
-    for warning in reported {
+    for warning in all {
       let wire = Imageworker_V1_WarningDetail(warning)
       #expect("\(wire.code)".lowercased() == warning.code?.rawValue.replacing("_", with: "").lowercased())
-      #expect(ReportedWarning(wire) == warning)
+      #expect(Warning(wire) == warning)
     }
   }
 

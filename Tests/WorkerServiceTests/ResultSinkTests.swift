@@ -19,7 +19,7 @@ private func report() throws -> ResultReport {
   let plan = try reader.plan(ProcessingConfiguration())
   let processing = ProcessingReport(
     input: plan.input, output: plan.outputInfo, inputByteCount: 9, outputByteCount: 3, timings: StageTimings(),
-    peakMemoryByteCount: 7, warnings: [Warning.damaged(row: 1, height: 2).reported],
+    peakMemoryByteCount: 7, warnings: [.damaged(row: 1, height: 2)],
     compressionQuality: 0.5)
   return ResultReport(processing: processing)
 }

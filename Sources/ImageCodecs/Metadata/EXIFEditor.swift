@@ -100,8 +100,8 @@ struct EXIFEditor {
   private func corrected(_ entries: [Entry], isBig: Bool) -> [Entry] {
     entries.compactMap { entry in
       switch entry.tag {
-      case Tag.width: edit.size.map { Entry.long(entry.tag, $0.width, isBig: isBig) }
-      case Tag.height: edit.size.map { Entry.long(entry.tag, $0.height, isBig: isBig) }
+      case Tag.width: edit.width.map { Entry.long(entry.tag, $0, isBig: isBig) }
+      case Tag.height: edit.height.map { Entry.long(entry.tag, $0, isBig: isBig) }
       case Tag.colorSpace: Entry.short(entry.tag, edit.isSRGB ? 1 : 0xFFFF, isBig: isBig)
       default: entry
       }

@@ -3,51 +3,25 @@ package import Fields
 /// The metadata that a result keeps of its image, and that is written to it.
 package struct MetadataEdit: Sendable, Hashable {
   /// Whether EXIF is kept.
-  package var keepsEXIF: Bool
+  package var keepsEXIF = false
   /// Whether XMP is kept.
-  package var keepsXMP: Bool
+  package var keepsXMP = false
   /// Whether IPTC is kept.
-  package var keepsIPTC: Bool
+  package var keepsIPTC = false
   /// Whether the position at which a photograph was taken is kept.
-  package var keepsLocation: Bool
+  package var keepsLocation = false
   /// Whether serial numbers and the owner of a camera are kept.
-  package var keepsSerialNumbers: Bool
-  /// The size of the result in pixels; `nil` if it is not known in advance.
-  package var size: PixelDimensions?
+  package var keepsSerialNumbers = false
+  /// The width of the result in pixels; `nil` if it is not known in advance.
+  package var width: Int?
+  /// The height of the result in pixels; `nil` if it is not known in advance.
+  package var height: Int?
   /// Whether the colors of the result are sRGB.
-  package var isSRGB: Bool
+  package var isSRGB = true
   /// The texts to write.
-  package var texts: MetadataTexts
+  package var texts = MetadataTexts()
   /// The maximum size of a value in bytes, so that none contains an image; `nil` for no limit.
   package var maxValueByteCount: Int?
-
-  package init(
-    keepsEXIF: Bool = false, keepsXMP: Bool = false, keepsIPTC: Bool = false, keepsLocation: Bool = false,
-    keepsSerialNumbers: Bool = false, size: PixelDimensions? = nil, isSRGB: Bool = true,
-    texts: MetadataTexts = MetadataTexts()
-  ) {
-    self.keepsEXIF = keepsEXIF
-    self.keepsXMP = keepsXMP
-    self.keepsIPTC = keepsIPTC
-    self.keepsLocation = keepsLocation
-    self.keepsSerialNumbers = keepsSerialNumbers
-    self.size = size
-    self.isSRGB = isSRGB
-    self.texts = texts
-  }
-
-  /// A size in pixels.
-  package struct PixelDimensions: Sendable, Hashable {
-    /// The width.
-    package var width: Int
-    /// The height.
-    package var height: Int
-
-    package init(width: Int, height: Int) {
-      self.width = width
-      self.height = height
-    }
-  }
 
   /// Returns whether a value of the image may be kept.
   func allowsValue(byteCount: Int) -> Bool { byteCount <= maxValueByteCount ?? .max }
@@ -63,6 +37,11 @@ package struct MetadataEdit: Sendable, Hashable {
     result.iptc = IPTCEditor(edit: self).edited(keepsIPTC ? source.iptc : [])
     return result
   }
+}
+
+extension MetadataEdit {
+  /// Creates an edit that keeps nothing of the image.
+  package init(isSRGB: Bool, texts: MetadataTexts) { self.init(keepsEXIF: false, isSRGB: isSRGB, texts: texts) }
 }
 
 /// The metadata of an image, as stored.

@@ -22,18 +22,7 @@ package enum OutputFormat: String, Sendable, Hashable, FieldChoice {
   package static let synonyms: [String: OutputFormat] = ["jpg": .jpeg]
 
   /// The specified format; `nil` if it depends on the input.
-  var imageFormat: ImageFormat? {
-    switch self {
-    case .original, .auto: nil
-    case .jpeg: .jpeg
-    case .png: .png
-    case .webp: .webp
-    case .avif: .avif
-    case .gif: .gif
-    case .jxl: .jxl
-    case .raw: .raw
-    }
-  }
+  var imageFormat: ImageFormat? { ImageFormat(rawValue: rawValue) }
 }
 
 /// The color space of a result.

@@ -121,7 +121,7 @@ final class GainMapFile {
     report.inputByteCount = max(report.inputByteCount, position)
     (report.outputByteCount, report.gainMapByteCount) = (byteCount, mapByteCount)
     report.peakMemoryByteCount = UInt64(budget.peak)
-    if let obstacle { report.warnings.append(Warning.removedGainMap(because: obstacle).reported) }
+    if let obstacle { report.warnings.append(.removedGainMap(because: obstacle)) }
     if let ofMap = mapReport?.timings {
       report.timings.decode += ofMap.decode
       report.timings.resize += ofMap.resize

@@ -29,7 +29,7 @@ extension ImageAttachments {
     var edit = MetadataEdit(isSRGB: isSRGB, texts: texts)
     // A result that may become smaller does not know its size yet.
     let isFinal = configuration.maxBytes == nil || !(configuration.allowSmallerDimensions ?? false)
-    edit.size = isFinal ? .init(width: outputSize.width, height: outputSize.height) : nil
+    if isFinal { (edit.width, edit.height) = (outputSize.width, outputSize.height) }
     if configuration.hidesPixels { edit.maxValueByteCount = Self.maxValueByteCount }
     switch configuration.metadata ?? .strip {
     case .strip:

@@ -140,7 +140,7 @@ package struct ProcessingReport: Sendable, Hashable {
   /// The maximum number of bytes that the image's budget had allocated at once.
   package var peakMemoryByteCount: UInt64
   /// Conditions that did not prevent the result.
-  package var warnings: [ReportedWarning]
+  package var warnings: [Warning]
   /// The compression quality of the result, 0 to 1; `nil` for a lossless result.
   package var compressionQuality: Double?
   /// The similarity of the result to its uncompressed rows, a score of SSIMULACRA 2; `nil` if it was not requested.
@@ -163,7 +163,7 @@ package struct ProcessingReport: Sendable, Hashable {
 
   package init(
     input: ImageInfo, output: ImageInfo, inputByteCount: UInt64, outputByteCount: UInt64, timings: StageTimings,
-    peakMemoryByteCount: UInt64, warnings: [ReportedWarning], compressionQuality: Double? = nil,
+    peakMemoryByteCount: UInt64, warnings: [Warning], compressionQuality: Double? = nil,
     similarity: Double? = nil, formatTrials: [FormatTrial] = [], facts: ImageFacts? = nil, crop: PixelRect? = nil,
     hiddenRegions: [PixelRect] = [], faces: [PixelRect] = [], gainMapByteCount: UInt64 = 0,
     isPassedThrough: Bool = false

@@ -108,9 +108,9 @@ package struct PlannedResult: Sendable, Hashable {
   /// The size of the whole decoded image in bytes.
   package var decodedByteCount: UInt64
   /// The warnings of the report that are known in advance.
-  package var warnings: [ReportedWarning]
+  package var warnings: [Warning]
 
-  package init(input: ImageInfo, output: ImageInfo, decodedByteCount: UInt64, warnings: [ReportedWarning]) {
+  package init(input: ImageInfo, output: ImageInfo, decodedByteCount: UInt64, warnings: [Warning]) {
     self.input = input
     self.output = output
     self.decodedByteCount = decodedByteCount

@@ -104,7 +104,7 @@ package struct Plan: Sendable, Hashable {
   let headerWarnings: [Warning]
 
   /// The warnings of the report that are known in advance.
-  package var knownWarnings: [ReportedWarning] { (warnings + headerWarnings).map(\.reported) }
+  package var knownWarnings: [Warning] { warnings + headerWarnings }
   /// The properties of the result, as far as they are known in advance.
   package var outputInfo: ImageInfo { ImageInfo(self) }
   /// The extensions that the result's file name can have, without the dot: several if its rows decide its format.

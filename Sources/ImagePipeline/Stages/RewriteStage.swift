@@ -151,6 +151,6 @@ package struct RewriteStage: ~Copyable {
       ProcessingReport(
         input: input, output: output, inputByteCount: inputByteCount, outputByteCount: outputByteCount,
         timings: timings, peakMemoryByteCount: UInt64(budget.peak),
-        warnings: plan.knownWarnings + found.map(\.reported), faces: plan.faces, isPassedThrough: true))
+        warnings: plan.knownWarnings + found, faces: plan.faces, isPassedThrough: true))
   }
 }

@@ -116,7 +116,7 @@ extension PlannedImage {
         .success(
           PlannedResult(
             input: input, output: output, decodedByteCount: UInt64(rendition.count(3)),
-            warnings: rendition.all(5).compactMap { ReportedWarning(wireBytes: $0) })))
+            warnings: rendition.all(5).compactMap { Warning(wireBytes: $0) })))
     }
     self.init(
       renditions: renditions, workingSetByteCount: UInt64(message.count(1)),

@@ -19,7 +19,7 @@ extension ProcessingReport {
     self.init(
       input: ImageInfo(wire.input), output: ImageInfo(wire.output), inputByteCount: wire.inputBytes,
       outputByteCount: wire.outputBytes, timings: StageTimings(), peakMemoryByteCount: wire.peakMemoryBytes,
-      warnings: ReportedWarning.all(of: wire),
+      warnings: Warning.all(of: wire),
       compressionQuality: wire.hasCompressionQuality ? wire.compressionQuality : nil,
       similarity: wire.hasSimilarity ? wire.similarity : nil,
       formatTrials: wire.formatTrials.map { trial in

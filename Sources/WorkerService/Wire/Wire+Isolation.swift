@@ -40,7 +40,7 @@ extension ImageInfo {
   }
 }
 
-extension ReportedWarning {
+extension Warning {
   var wireBytes: [UInt8] { (try? Imageworker_V1_WarningDetail(self).serializedBytes()) ?? [] }
 
   /// Returns `nil` if the bytes are no warning.

@@ -4,7 +4,7 @@ internal import SwiftProtobuf
 package import WorkerProtocol
 
 extension Imageworker_V1_WarningDetail {
-  init(_ warning: ReportedWarning) {
+  init(_ warning: Warning) {
     self.init()
     code = warning.code.map { Imageworker_V1_WarningCode($0) } ?? .unspecified
     message = warning.message
@@ -12,7 +12,7 @@ extension Imageworker_V1_WarningDetail {
   }
 }
 
-extension ReportedWarning {
+extension Warning {
   /// A warning of a report; one of an unknown kind has no code.
   package init(_ wire: Imageworker_V1_WarningDetail) {
     let code = Warning.Code.allCases.first { Imageworker_V1_WarningCode($0) == wire.code }
@@ -20,9 +20,9 @@ extension ReportedWarning {
   }
 
   /// The warnings of a report; those of a version without details have no code.
-  package static func all(of report: Imageworker_V1_ProcessingReport) -> [ReportedWarning] {
+  package static func all(of report: Imageworker_V1_ProcessingReport) -> [Warning] {
     report.warningDetails.isEmpty
-      ? report.warnings.map { ReportedWarning(nil, $0) } : report.warningDetails.map { ReportedWarning($0) }
+      ? report.warnings.map { Warning(nil, $0) } : report.warningDetails.map { Warning($0) }
   }
 }
 

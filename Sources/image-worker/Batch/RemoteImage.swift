@@ -133,7 +133,7 @@ extension ResultLine {
       "total": times.total,
     ])
     milliseconds = timings?["total"]
-    note(ReportedWarning.all(of: report))
+    note(Warning.all(of: report))
   }
 
   /// A number that a worker reports; `nil` for one that JSON cannot contain.

@@ -72,7 +72,7 @@ struct Inspection: Sendable, Encodable {
   /// The messages of `warningDetails`.
   var warnings: [String]
   /// Those warnings of the result's report that follow from the header and the configuration.
-  var warningDetails: [ReportedWarning]
+  var warningDetails: [Warning]
   /// Maximum memory in bytes that processing the image would use.
   var workingSetBytes: UInt64
   /// The facts about the image, if they were requested.

@@ -65,7 +65,7 @@ struct ResultLine: Sendable, Encodable {
   var tensor: TensorLine?
   /// The messages of `warningDetails`.
   var warnings: [String]?
-  var warningDetails: [ReportedWarning]?
+  var warningDetails: [Warning]?
   /// The address of the worker that processed the image.
   var worker: String?
   /// The number of times that the image was sent to a worker.
@@ -145,7 +145,7 @@ struct ResultLine: Sendable, Encodable {
     note(report.warnings)
   }
 
-  mutating func note(_ found: [ReportedWarning]) {
+  mutating func note(_ found: [Warning]) {
     let found = found.map(\.withOptions)
     warnings = found.map(\.message)
     warningDetails = found

@@ -134,9 +134,9 @@ extension PipelineError {
   }
 }
 
-extension ReportedWarning {
+extension Warning {
   /// The warning with fields spelled as options in its message.
-  var withOptions: ReportedWarning {
+  var withOptions: Warning {
     var warning = self
     warning.message = ConfigurationTable.optionText(of: message)
     return warning

@@ -75,7 +75,7 @@ struct HelperMessageTests {
     (timings.decode, timings.encode) = (.nanoseconds(1_234_567_891), .nanoseconds(5))
     let report = ProcessingReport(
       input: info, output: info, inputByteCount: 1, outputByteCount: 2, timings: timings, peakMemoryByteCount: 3,
-      warnings: [ReportedWarning(nil, "of another version"), Warning.damaged(row: 1, height: 2).reported],
+      warnings: [Warning(nil, "of another version"), .damaged(row: 1, height: 2)],
       compressionQuality: 0.5, isPassedThrough: true)
     var error = PipelineError(exceeding: "max_pixels", limit: 1, value: 2, unit: "pixels")
     error.neededByteCount = 0
