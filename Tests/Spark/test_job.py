@@ -208,4 +208,4 @@ def test_the_facts_of_the_readme_find_duplicates(worker, tmp_path):
     assert {(row["perceptual_hash"] % 2**64, row["thumb_hash"], row["blur_hash"]) for row in found} == {
         (expected.perceptual_hash, expected.thumb_hash, expected.blur_hash)}
     assert {(row["reason"], row["perceptual_hash"]) for row in rows if row["reason"]} == {("TRUNCATED_IMAGE", None)}
-    assert "0001.jpg" in run.stdout and processed_images() == 0
+    assert re.search(r"/\d{4}\.jpg *\|.*/\d{4}\.jpg *\|", run.stdout)

@@ -108,8 +108,8 @@ def _task(
                 items = list(zip(batch["path"], batch["content"], strict=True))
                 # An item whose worker is lost goes to another. If no worker is left, this raises, and Spark runs the task
                 # again elsewhere.
-                # Of objects, as pandas makes integers beside None floats, which have not the bits of a hash.
                 rows = [_row(outcome) for outcome in client.batch(items, preset=preset, **fields)]
+                # `object`, as pandas turns integers next to None into floats, which lose bits of a hash.
                 yield pd.DataFrame(rows, columns=SCHEMA.names, dtype=object)
 
     return run
@@ -127,7 +127,8 @@ def _facts_task(
                     found = client.inspect(content, preset=preset, **{**fields, "facts": True})
                 except (ImageError, LimitExceededError) as error:
                     return (path, None, None, None, error.reason, str(error), *_facts(None))
-                return (path, found.input.format, found.input.width, found.input.height, None, None, *_facts(found.facts))
+                info = found.info
+                return (path, info.format, info.width, info.height, None, None, *_facts(found.facts))
 
             for batch in batches:
                 yield pd.DataFrame(list(threads.map(row, batch["path"], batch["content"])), columns=FACTS_SCHEMA.names, dtype=object)
@@ -173,8 +174,7 @@ def _facts(facts) -> tuple[object, ...]:
     if facts is None:
         return (None,) * len(FACTS)
     color = facts.mean_color
-    hashes = [int.from_bytes(number.to_bytes(8, "big"), "big", signed=True)
-              for number in (facts.perceptual_hash, facts.difference_hash)]
+    hashes = [number - (1 << 64) if number >> 63 else number for number in (facts.perceptual_hash, facts.difference_hash)]
     return (facts.thumb_hash, facts.blur_hash, f"#{color.red:02x}{color.green:02x}{color.blue:02x}", *hashes,
             facts.is_opaque, facts.is_gray, facts.is_photographic)
 
