@@ -1,6 +1,5 @@
-// The filter kernels in plain C, which are the oracle for the others. All versions perform the same operations in the
-// same order, so that every instruction set produces the same samples. Fusing a multiplication and an addition into one
-// rounding would break this.
+// The filter kernels for any processor. The steps of color programs are those of filter_lanes.h, which tests compare
+// with formulas; the others are plain C, and the oracle of filter_area_lanes.h.
 
 #define TARGET
 #define LANES 4

@@ -17,15 +17,3 @@ public enum FaceDetector {
     try ImageProcessingError.mapping { () throws(PipelineError) in try FaceDetection.use(path: path) }
   }
 }
-
-/// The rectangle of a face, from the eyebrows to the chin, in pixels of the displayed image.
-public struct FoundFace: Sendable, Hashable {
-  /// The left edge.
-  public let x: Int
-  /// The top edge.
-  public let y: Int
-  /// The width.
-  public let width: Int
-  /// The height.
-  public let height: Int
-}

@@ -31,8 +31,9 @@ public final class ImageProcessor: Sendable {
   /// Creates a processor.
   /// - Parameters:
   ///   - limits: The limits of its images.
-  ///   - overlays: The files of images, by the names with which the field `overlays` draws them on results. Each is decoded
-  ///     once for each size, and the sizes that were used last are kept, in up to 8 MiB. They do not count toward the memory limit.
+  ///   - overlays: The files of images, by the names with which the field `overlays` draws them on results. Each is
+  ///     decoded once for each size, and the sizes that were used last are kept, in up to 8 MiB. They do not count
+  ///     toward the memory limit.
   public init(limits: ProcessingLimits = ProcessingLimits(), overlays: [String: [UInt8]] = [:]) {
     self.limits = limits
     // A name stands for the same file as long as this processor exists.

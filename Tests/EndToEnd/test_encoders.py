@@ -421,3 +421,11 @@ def test_widget(client):
         image, data, report = process(client, name, preset="widget", never_larger=False)
         assert image.format == "JPEG" and len(data) <= 1_000_000 and report.compression_quality == 0.8
         assert image.width <= 1024 and not image.info.get("exif")
+
+
+@built_in("avif")
+@pytest.mark.parametrize("target", [60, 68, 74])
+def test_a_small_avif_is_not_much_better_than_its_target(client, target):
+    _, _, report = process(
+        client, "photo-444.jpg", preferred_format="OUTPUT_FORMAT_AVIF", compression_quality=0.97, target_similarity=target)
+    assert target <= report.similarity < target + 2

@@ -217,8 +217,9 @@ def test_credentials_that_were_removed_are_reported(client, container):
     image = credentialed(container)
     removed = 30  # WARNING_CODE_CREDENTIALS_REMOVED
     for policy in (KEEP_ALL, STRIP):
-        kind, last = parts(client.process(image, preferred_format=2, metadata=policy, max_width=50))[-1]
-        assert kind == "report"
+        responses = parts(client.process(image, preferred_format=2, metadata=policy, max_width=50))
+        kind, last = responses[-1]
+        assert kind == "report" and not any(b"manifest" in part.chunk for kind, part in responses if kind == "chunk")
         assert (removed in [each.code for each in last.report.warning_details]) == (policy == KEEP_ALL)
 
 

@@ -53,7 +53,8 @@ struct MetadataEditTests {
     return exif(
       [
         (0x010F, 2, Array("Kamerawerk\0".utf8)), (0x0112, 3, short(6)), (0x0201, 4, [0, 0, 0, 8]),
-        (0x8298, 2, Array("Anna Beispiel\0".utf8)),
+        (0x8298, 2, Array("Anna Beispiel\0".utf8)), (0x8482, 2, Array("8.5417 47.3769\0".utf8)),
+        (0xCD41, 7, Array("a manifest".utf8)),
       ],
       [
         (
@@ -74,7 +75,9 @@ struct MetadataEditTests {
     var edit = MetadataEdit(keepsEXIF: true, width: 640, height: 480, isSRGB: false)
     let plain = edit.edited(source).exif
     for text in ["Kamerawerk", "Anna Beispiel", "2024:01:02 03:04:05"] { #expect(Self.holds(plain, text)) }
-    for text in ["secret notes", "SN-12345", "latitude"] { #expect(!Self.holds(plain, text), "\(text)") }
+    for text in ["secret notes", "SN-12345", "latitude", "8.5417 47.3769", "a manifest"] {
+      #expect(!Self.holds(plain, text), "\(text)")
+    }
     #expect(Self.value(0x0112, in: plain) == nil && Self.value(0x0201, in: plain) == nil)
     #expect(Self.value(0xA002, in: plain) == 640 && Self.value(0xA003, in: plain) == 480)
     #expect(Self.value(0xA001, in: plain) == 0xFFFF)

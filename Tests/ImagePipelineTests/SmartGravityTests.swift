@@ -48,6 +48,14 @@ struct SmartGravityTests {
     }
   }
 
+  @Test("keeps the center of a plain image", arguments: [(800, 400), (400, 900), (800, 200)])
+  func plainColors(width: Int, height: Int) throws {
+    let samples = [[UInt8]](repeating: [120, 150, 180], count: width * height).flatMap(\.self)
+    let file = try encodedImage(samples, width: width, height: height, pixelFormat: .rgb8)
+    let crop = try #require(try process(file, Self.configuration(90, 90)).report.crop)
+    #expect(abs(2 * crop.x + crop.width - width) <= 2 && abs(2 * crop.y + crop.height - height) <= 2, "\(crop)")
+  }
+
   @Test("chooses the same part of an image that is rotated or mirrored", arguments: [0, 90, 180, 270], [false, true])
   func orientation(rotation: Int, flips: Bool) throws {
     let file = try Self.image(x: 480, y: 100)

@@ -11,7 +11,7 @@ package struct Fixture: Decodable, Sendable {
   package var orientation: Int
   /// Mean red, green and blue over a white background.
   package var mean: [Double]
-  /// The same as displayed with the gamma that a PNG states; `nil` for images whose gamma is that of sRGB, or not stated.
+  /// The same as displayed with the gamma that a PNG states; `nil` for a gamma like that of sRGB, and without one.
   package var displayed: [Double]?
   /// Red, green and blue two pixels inside each corner: top left, top right, bottom left, bottom right.
   package var corners: [[Int]]?

@@ -201,7 +201,7 @@ bool ccodecs_exif_keep_tiff(ccodecs_decoder *decoder, const uint8_t *file, size_
 /// Frees the metadata and the gain map that were kept.
 void ccodecs_decoder_free_metadata(ccodecs_decoder *decoder);
 
-/// Keeps EXIF, XMP or IPTC if limits.keeps_metadata, rows were not begun, there are no earlier ones in `kept`, and
+/// Keeps EXIF, XMP or IPTC if limits.keeps_metadata, no row was returned yet, there are no earlier ones in `kept`, and
 /// they are not too large. Returns false if the budget is exhausted.
 bool ccodecs_decoder_keep_block(ccodecs_decoder *decoder, ccodecs_bytes *kept, const uint8_t *bytes, size_t count);
 

@@ -144,12 +144,12 @@ static bool keep_texts(ccodecs_decoder *decoder, const uint8_t *bytes, size_t co
   return has_room;
 }
 
-// MARK: Metadata of TIFF files
-
 bool ccodecs_exif_keep_copyright(ccodecs_decoder *decoder, const uint8_t *bytes, size_t count) {
   return ccodecs_decoder_keep_block(decoder, &decoder->exif, bytes, count) &&
          keep_texts(decoder, bytes, count, find_directory(bytes, count));
 }
+
+// MARK: Metadata of TIFF files
 
 /// A TIFF file, and a block with copies of its values.
 typedef struct tiff_copy {
@@ -185,8 +185,8 @@ static const uint8_t *find_entry(tiff_directory directory, uint32_t tag) {
 /// Returns its place; 0 if there is no room for it.
 static size_t copy_directory(tiff_copy *c, tiff_directory directory, size_t limit) {
   const size_t start = c->count;
-  const size_t most = directory.count < MAX_COPIED_ENTRIES ? directory.count : MAX_COPIED_ENTRIES;
-  const size_t bytes = 2 + most * TIFF_ENTRY_BYTES + 4; // no directory follows
+  const size_t entry_count = directory.count < MAX_COPIED_ENTRIES ? directory.count : MAX_COPIED_ENTRIES;
+  const size_t bytes = 2 + entry_count * TIFF_ENTRY_BYTES + 4; // no directory follows
   if (start > limit || limit - start < bytes) {
     return 0;
   }
@@ -194,7 +194,7 @@ static size_t copy_directory(tiff_copy *c, tiff_directory directory, size_t limi
   uint32_t kept = 0;
   c->count += bytes;
   memset(c->block + start, 0, bytes);
-  for (size_t i = 0; i < most; i++) {
+  for (size_t i = 0; i < entry_count; i++) {
     const uint8_t *entry = directory.entries + i * TIFF_ENTRY_BYTES;
     size_t count;
     const uint8_t *value = find_value(c, entry, &count);

@@ -453,14 +453,14 @@ void ccodecs_decoder_profile(const ccodecs_decoder *decoder, const uint8_t **byt
 #define CCODECS_MAX_COPYRIGHT_BYTES 8320
 
 /// Writes the copyright metadata as an EXIF block (TIFF) that contains only Artist and Copyright. Returns the block's
-/// size in bytes; 0 if the image has neither. The sources are the image's EXIF block, and the Author and Copyright
-/// keywords in tEXt and iTXt chunks of a PNG. Each text is truncated to 4 KiB. Legal after read_header; a PNG may have
-/// more copyright metadata after the last row.
+/// size in bytes; 0 if the image has neither. The sources are the image's EXIF block, the directory of a TIFF, and the
+/// Author and Copyright keywords in tEXt and iTXt chunks of a PNG. Each text is truncated to 4 KiB. Legal after
+/// read_header; a PNG may have more copyright metadata after the last row.
 size_t ccodecs_decoder_trailing_metadata(const ccodecs_decoder *decoder, uint8_t block[CCODECS_MAX_COPYRIGHT_BYTES]);
 
 /// Sets EXIF, XMP and IPTC to those of the image as stored, if limits.keeps_metadata. Each has at most 64 KiB; larger
 /// ones are left out. The bytes belong to the decoder and are valid until start. Legal after read_header. Sources are
-/// JPEG, PNG (before the image data), WebP, AVIF and HEIC, and EXIF of PSD.
+/// JPEG, PNG (before the image data), WebP, AVIF, HEIC, JPEG XL and TIFF, and EXIF of PSD.
 void ccodecs_decoder_metadata(const ccodecs_decoder *decoder, ccodecs_metadata *metadata);
 
 /// The way in which a gain map is described.

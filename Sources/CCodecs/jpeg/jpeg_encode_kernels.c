@@ -1,5 +1,5 @@
-// Forward transforms and activities of the native JPEG encoder: the scalar versions, which are the oracle of the
-// others, and the choice between them.
+// Forward transforms and activities of the native JPEG encoder: the versions for any processor, of which the activities
+// are the oracle of the others, and the choice between all.
 //
 // The transform is that of Arai, Agui and Nakajima in single precision: the factors that it leaves out are part of the
 // quantization. All versions compute the same operations in the same order without fusing them, so that they agree in

@@ -249,13 +249,14 @@ static bool take_metadata(jxl_decoder *d, const uint8_t *bytes, size_t count) {
     ccodecs_bytes_free(box, d->base.budget);
     d->metadata_box = d->boxes.number;
   }
-  const size_t room = max_metadata + 1 - box->count;
+  const bool is_credentials = memcmp(d->boxes.type, "jumb", 4) == 0;
+  const size_t max_count = is_credentials ? JUMBF_UUID + 4 : max_metadata + 1;
+  const size_t room = max_count - box->count;
   const bool is_compressed = memcmp(d->boxes.type, "brob", 4) == 0;
   if (!is_compressed && !ccodecs_bytes_append(box, bytes, count < room ? count : room, d->base.budget)) {
     return false;
   }
   const uint8_t *start = ccodecs_bytes_start(box);
-  const bool is_credentials = memcmp(d->boxes.type, "jumb", 4) == 0;
   if (is_credentials && d->base.limits.keeps_metadata && box->count >= JUMBF_UUID + 4) {
     d->base.header.has_credentials = d->base.header.has_credentials || memcmp(start + JUMBF_UUID, "c2pa", 4) == 0;
   }

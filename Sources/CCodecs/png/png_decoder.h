@@ -85,7 +85,7 @@ typedef struct png_decoder {
   bool has_codes;        ///< cICP was read.
   ccodecs_color_codes codes;
   uint32_t primaries[8];
-  uint32_t gamma; ///< gAMA; 0 if missing.
+  uint32_t gamma; ///< gAMA; 0 if missing or out of range.
   uint8_t *body;  ///< Body of a buffered chunk.
   uint32_t body_count;
 

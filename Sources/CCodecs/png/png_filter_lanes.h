@@ -1,7 +1,7 @@
 // All PNG row filters at once, in vectors: each vector of a row is loaded once, and the sums that filters are chosen by
-// are computed with the filtered bytes. Written once for all instruction sets; the scalar version in png_filter.c is
-// the oracle. The including file defines LANES (the bytes of a vector), TARGET (a function attribute), sum_lanes (a
-// vector of sums), mean and add_bytes.
+// are computed with the filtered bytes. Written once for all instruction sets; png_filter.c has
+// the filters one by one, which are the oracle of their bytes. The including file defines LANES (the bytes of a
+// vector), TARGET (a function attribute), sum_lanes (a vector of sums), mean and add_bytes.
 
 #include "png_encoder.h"
 

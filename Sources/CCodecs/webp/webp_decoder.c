@@ -27,11 +27,11 @@ static const size_t min_slice_bytes = 64;
 /// runs out of bytes, it returns to its last saved state, and it copies what it has for each slice: slices of one size
 /// would be work that grows with the square of the file size.
 static const size_t lossless_slice_bytes = 4096;
-/// The divisor of the bytes that libwebp has, for the next slice of a lossless image.
-static const size_t lossless_slice_divisor = 16;
 /// The same of these first bytes if damage is tolerated, as libwebp gives no row of a slice with damage.
 static const size_t first_slice_bytes = 256;
 static const size_t max_slice_bytes = 16384;
+/// The divisor of the bytes that libwebp has, for the next slice of a lossless image.
+static const size_t lossless_slice_divisor = 16;
 
 // MARK: The container
 

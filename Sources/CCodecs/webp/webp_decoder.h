@@ -28,7 +28,7 @@ typedef struct webp_decoder {
   uint64_t file_bytes;   ///< File size according to the RIFF header.
   size_t image_at;       ///< Offset of the image's chunk, or of where to look for it.
   uint64_t passed_bytes; ///< The image's bytes that libwebp has received.
-  uint32_t max_waiting;  ///< The most rows that were decoded but not used at once.
+  uint32_t max_waiting;  ///< Maximum number of rows that were decoded and not yet used.
   uint32_t channels;
   size_t row_bytes;
   WebPDecoderConfig config;

@@ -2,8 +2,8 @@
 // orientation.
 //
 // Every function works on rows or strips in buffers that the caller owns. Nothing here allocates memory or keeps state
-// of its own, and nothing fails after its arguments have been checked once. Each kernel has a scalar version, which is
-// the oracle for the others, and versions for wider instruction sets, which CPIXELS_ISA_BEST selects at run time.
+// of its own, and nothing fails after its arguments have been checked once. Each kernel has a version for any
+// processor, and versions for wider instruction sets with the same results, which CPIXELS_ISA_BEST selects at run time.
 //
 // # Streaming resampler
 //

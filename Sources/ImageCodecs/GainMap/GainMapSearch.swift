@@ -197,7 +197,7 @@ package struct GainMapMetadata: Sendable {
     return cleaned
   }
 
-  /// Returns a segment, from its marker on, with a body that has at most the size of one.
+  /// Returns a segment, from its marker on; `body` must fit into one.
   private static func bytes(of kind: JPEGSegments.Kind, _ body: [UInt8]) -> [UInt8] {
     let length = 2 + kind.name.count + body.count
     return [0xFF, kind.marker, UInt8(length >> 8 & 0xFF), UInt8(length & 0xFF)] + kind.name + body

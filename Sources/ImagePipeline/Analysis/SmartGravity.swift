@@ -75,7 +75,7 @@ extension SaliencyMap {
 
   /// Returns the weighted mean of a profile between two fractions of its length, times 1024.
   ///
-  /// It is no sum, as some places have a cell more than others.
+  /// A sum would favor windows that cover one cell more.
   private static func score(_ profile: [Int], from start: Double, to end: Double) -> Int {
     var (sum, weights) = (0, 0)
     for (index, value) in profile.enumerated() {

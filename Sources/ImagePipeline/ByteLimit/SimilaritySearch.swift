@@ -188,8 +188,8 @@ struct SimilaritySearch {
     (distance(other.score) - distance(one.score)) / (scale.coarseness(other.quality) - scale.coarseness(one.quality))
   }
 
-  /// Returns the quality nearest to `quality` for which bisection can search either part with the trials that are left, if
-  /// there is one.
+  /// Returns the quality nearest to `quality` for which bisection can search either part with the trials that are left,
+  /// if there is one.
   ///
   /// Fine steps are too many for that, and scores between them differ too little.
   private func searchable(_ quality: Int, trialsLeft: Int) -> Int {

@@ -22,7 +22,18 @@ package enum OutputFormat: String, Sendable, Hashable, FieldChoice {
   package static let synonyms: [String: OutputFormat] = ["jpg": .jpeg]
 
   /// The specified format; `nil` if it depends on the input.
-  var imageFormat: ImageFormat? { ImageFormat(rawValue: rawValue) }
+  var imageFormat: ImageFormat? {
+    switch self {
+    case .original, .auto: nil
+    case .jpeg: .jpeg
+    case .png: .png
+    case .webp: .webp
+    case .avif: .avif
+    case .gif: .gif
+    case .jxl: .jxl
+    case .raw: .raw
+    }
+  }
 }
 
 /// The color space of a result.

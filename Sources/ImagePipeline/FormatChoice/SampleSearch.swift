@@ -6,7 +6,7 @@ struct SampleSearch {
   ///
   /// More would hardly improve what a sample predicts.
   private static let maxTrials = 2
-  /// The minimum factor by which a size is assumed to fall to a lower score: that of dithered images in AVIF hardly does.
+  /// The minimum factor for the size at a lower score, as dithered images in AVIF hardly shrink.
   private static let minFactor = 0.7
   /// By how much the predicted quality aims above a target: the middle of the scores that need no other trial.
   private static let margin = 0.5

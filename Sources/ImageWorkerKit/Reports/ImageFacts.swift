@@ -36,7 +36,7 @@ public struct ImageFacts: Sendable, Hashable {
 
   /// The ThumbHash, of at most 25 bytes.
   public var thumbHash: [UInt8] { facts.thumbHash }
-  /// The BlurHash of 4x3 components, or 3x4 if the image is higher than wide.
+  /// The BlurHash of 4x3 components, or 3x4 if the image is taller than wide.
   public var blurHash: String { facts.blurHash }
   /// The BlurHash of 9x9 components.
   public var detailedBlurHash: String { facts.detailedBlurHash }
@@ -52,7 +52,7 @@ public struct ImageFacts: Sendable, Hashable {
   public var differenceHash: UInt64 { facts.differenceHash }
   /// Whether no pixel is transparent.
   public var isOpaque: Bool { facts.isOpaque }
-  /// Whether no pixel is colored.
+  /// Whether no visible pixel is colored.
   public var isGray: Bool { facts.isGray }
   /// Whether the image looks like a photograph.
   public var isPhotographic: Bool { facts.isPhotographic }

@@ -63,10 +63,10 @@ public struct ProcessingReport: Sendable, Hashable, CustomStringConvertible {
   public var crop: PixelRectangle? { report.crop.map { PixelRectangle($0) } }
   /// The rectangles around what the field `regions` has hidden, in pixels of the displayed image.
   public var hiddenRegions: [PixelRectangle] { report.hiddenRegions.map { PixelRectangle($0) } }
-  /// The faces that were found, the largest first; empty if no field asks for faces.
-  public var faces: [FoundFace] {
-    report.faces.map { FoundFace(x: $0.x, y: $0.y, width: $0.width, height: $0.height) }
-  }
+  /// The faces that were found, from the eyebrows to the chin, in pixels of the displayed image, the largest first.
+  ///
+  /// It is empty if no field asks for faces.
+  public var faces: [PixelRectangle] { report.faces.map { PixelRectangle($0) } }
   /// Conditions that did not prevent the result.
   public var warnings: [Warning] {
     report.warnings.map {

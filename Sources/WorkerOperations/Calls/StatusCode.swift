@@ -23,6 +23,9 @@ extension RPCError.Code {
   /// deadlines set by clients, and calls refused while the worker shuts down.
   var isDefect: Bool { [.unknown, .internalError, .dataLoss].contains(self) }
 
+  /// Whether the worker failed, or was too busy for the call.
+  var isWorkerFailure: Bool { isDefect || self == .unavailable || self == .resourceExhausted }
+
   /// The code as the gRPC specification spells it, for example `INVALID_ARGUMENT`.
   package var name: String {
     guard self != .internalError else { return "INTERNAL" }

@@ -53,7 +53,7 @@ package final class LoadMeter: Sendable {
     state = Mutex(State(previous: start, current: start, counted: start.began))
   }
 
-  /// Notes that an image thread has begun or ended to work.
+  /// Notes that an image thread starts or stops working.
   package func note(isWorking: Bool) { update { $0.workingCount += isWorking ? 1 : -1 } }
 
   /// Adds a call that has ended.
@@ -78,8 +78,10 @@ package final class LoadMeter: Sendable {
 
   /// Changes the counts after old ones were dropped.
   private func update<Result>(_ body: (inout State) -> Result) -> Result {
-    let now = now()
+    let time = now()
     return state.withLock { state in
+      // Another thread may have been faster.
+      let now = max(time, state.counted)
       state.current.worked += state.counted.duration(to: now) * state.workingCount
       state.counted = now
       let age = state.current.began.duration(to: now)

@@ -60,17 +60,10 @@ package struct LoadReportInterceptor: ServerInterceptor {
   /// Counts a call that fails, and returns its error with the report.
   private func failed(_ error: any Error, _ cost: CallCost) -> RPCError {
     var reported = RPCError(reporting: error)
-    let isOurs = Self.failures.contains(reported.code) && !(error is CancellationError)
+    let isOurs = reported.code.isWorkerFailure && !(error is CancellationError)
     reported.metadata.addBinary(end(cost, isFailed: isOurs), forKey: Self.key)
     return reported
   }
-
-  /// The codes of failures of the worker, for which balancers send it fewer calls.
-  ///
-  /// Others are due to the client, or to its image.
-  private static let failures: Set<RPCError.Code> = [
-    .unknown, .internalError, .unavailable, .resourceExhausted, .deadlineExceeded, .dataLoss,
-  ]
 }
 
 /// The work of image threads for one call.

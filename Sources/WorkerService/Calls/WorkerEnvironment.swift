@@ -49,7 +49,7 @@ package struct WorkerEnvironment: Sendable {
   package var callers: CallerAccounts?
   /// Returns the name of the caller in a context; `nil` if it was not identified.
   package var callerName: @Sendable (ServiceContext) -> String? = { _ in nil }
-  /// Called when an image thread begins (`true`) and ends to work.
+  /// Called when an image thread starts (`true`) or stops working.
   package var noteWork: @Sendable (Bool) -> Void = { _ in }
   /// Receives the time for which an image thread has worked, in the context of its call.
   package var worked: @Sendable (Duration, ServiceContext?) -> Void = { _, _ in }

@@ -52,7 +52,7 @@ extension Imageworker_V1_TensorInfo {
 }
 
 extension SwiftProtobuf.Enum {
-  /// The choice of an enum of the contract that has a name, in lower case and without the enum's.
+  /// Returns the value of an enum of the contract with a short name: `fit` for `RESIZE_MODE_FIT`.
   static func named(_ name: FieldValue, of type: String) -> Self {
     let choices = ContractSchema.shared.choices(of: ".imageworker.v1.\(type)")
     guard let choice = choices.first(where: { .word($0.name) == name }) else {
