@@ -20,11 +20,24 @@ struct SeveralImagesTests {
     return bytes
   }
 
-  private static func jpeg(_ name: String, index: [UInt8]) -> [UInt8] {
+  private static func jpeg(_ name: String, index: [UInt8], count: Int = 1) -> [UInt8] {
     let body = Array("MPF\0".utf8) + index
+    let segment = [0xFF, 0xE2] + Container.bigEndian(body.count + 2, byteCount: 2) + body
     let bytes = Fixture.bytes(name)
-    return Array(bytes.prefix(2)) + [0xFF, 0xE2] + Container.bigEndian(body.count + 2, byteCount: 2) + body
-      + bytes.dropFirst(2)
+    return Array(bytes.prefix(2)) + [[UInt8]](repeating: segment, count: count).flatMap(\.self) + bytes.dropFirst(2)
+  }
+
+  @Test("of many indices in a JPEG only the first is kept, as libjpeg walks through them for each one more")
+  func manyIndices() throws {
+    func peak(_ count: Int) throws -> Int {
+      let bytes = Self.jpeg("photo-arithmetic.jpg", index: Self.index([0x3_0000], isBig: true), count: count)
+      let budget = ImageBudget(limit: 1 << 30)
+      var decoder = try Decoder(
+        format: .jpeg, limits: CodecLimits(maxPixels: 0, maxBufferedPixels: 0, maxScans: 0), budget: budget)
+      #expect(try decoder.readHeader(bytes.span.bytes, isLast: true).value)
+      return budget.peak
+    }
+    #expect(try peak(5000) == peak(1))
   }
 
   @Test(

@@ -173,7 +173,7 @@ struct LocalResultTests {
     // Without their extensions, both would be named a-b-c.
     #expect(folder.map(\.name) == ["a-b.jpg", "a.jpg", "c", "c"] && folder.allSatisfy { $0.problem == nil })
     let named = try images(["x/c.jpg", "y/c.jpg"].map { "\(scratch.url.path)/in/\($0)" })
-    // The first one keeps its name, as another extension does not tell them apart.
+    // The first result keeps its name, as another extension would not distinguish them.
     #expect(named.map(\.name) == ["c", "c"] && named[0].problem == nil)
     let problem = named[1].problem.map { "\($0)" } ?? ""
     #expect(problem.contains("x/c.jpg"), "\(problem)")

@@ -189,15 +189,14 @@ package struct GainMapMetadata: Sendable {
   /// Returns a segment of XMP with the properties of gain maps alone; `nil` if it has none.
   private static func cleaned(_ segment: JPEGSegments.Segment) -> JPEGSegments.Segment? {
     guard let packet = GainMapXMP.cleaned(Array(segment.body.dropFirst(segment.kind.name.count))),
-      [adobeNamespace, appleNamespace].contains(where: { packet.contains(text: $0) }),
-      2 + segment.kind.name.count + packet.count <= 65_535
+      [adobeNamespace, appleNamespace].contains(where: { packet.contains(text: $0) })
     else { return nil }
     var cleaned = segment
     cleaned.bytes = bytes(of: segment.kind, packet)
     return cleaned
   }
 
-  /// Returns a segment, from its marker on; `body` must fit into one.
+  /// Returns a segment, from its marker on; one that is cleaned is not larger than it was.
   private static func bytes(of kind: JPEGSegments.Kind, _ body: [UInt8]) -> [UInt8] {
     let length = 2 + kind.name.count + body.count
     return [0xFF, kind.marker, UInt8(length >> 8 & 0xFF), UInt8(length & 0xFF)] + kind.name + body

@@ -23,11 +23,13 @@ struct GainMapXMP {
   private var isChanged = false
 
   /// Returns the packet with the properties of gain maps alone; the packet itself if it has no others.
-  /// - Returns: `nil` if the packet is not well-formed.
+  /// - Returns: A packet that is not larger; `nil` if the packet is not well-formed.
   static func cleaned(_ packet: [UInt8]) -> [UInt8]? {
     var cleaner = GainMapXMP()
     guard cleaner.readPrefixes(packet), cleaner.copy(packet) else { return nil }
-    return cleaner.isChanged ? cleaner.output : packet
+    guard cleaner.isChanged else { return packet }
+    // It is if attributes lack the spaces between them.
+    return cleaner.output.count <= packet.count ? cleaner.output : nil
   }
 
   /// Collects the prefixes of the namespaces that stay, and returns whether the packet could be read.

@@ -215,12 +215,10 @@ package struct ImageReader: ~Copyable {
     var codecLimits = limits.codec
     let keepsGainMap = configurations.contains { $0.gainMap == .keep }
     keepsStoredGainMap = (keepsGainMap || reportsGainMap) && ImageFormat.storingGainMaps.contains(format)
+    let waitsForCopyright =
+      format.traits.buffersForMetadata && configurations.contains { $0.metadata == .keepCopyright }
     // The headroom of a map of Apple follows from the metadata of its image.
-    codecLimits.keepsMetadata = keepsMetadata || keepsStoredGainMap
-    // Programs write Artist and Copyright of a JPEG XL behind the image.
-    if format == .jxl, configurations.contains(where: { $0.metadata == .keepCopyright }) {
-      codecLimits.keepsMetadata = true
-    }
+    codecLimits.keepsMetadata = keepsMetadata || keepsStoredGainMap || waitsForCopyright
     (codecLimits.keepsGainMap, codecLimits.isGainMap) = (keepsStoredGainMap, !gainMapFormats.isEmpty)
     decoder = try Decoder(format: format, limits: codecLimits, budget: budget)
     if Passthrough.isPossible(format, configurations) {

@@ -1,6 +1,6 @@
 package import ServiceContextModule
 
-/// What interceptors know about a call, for its handler, its span and its line in the log.
+/// The facts about a call that interceptors find, for its handler, its span and its line in the log.
 package struct CallContext: Sendable {
   /// The time at which the client stops waiting; `nil` if it set no timeout.
   package var deadline: ContinuousClock.Instant?
