@@ -121,7 +121,8 @@ extension [String: Double]: FieldConvertible {
 }
 
 extension Array: FieldConvertible where Element: FieldConvertible {
-  package var fieldValue: FieldValue { .list(map(\.fieldValue)) }
+  // A key path of a generic type would be instantiated at each call.
+  package var fieldValue: FieldValue { .list(map { $0.fieldValue }) }
 
   package init(_ value: FieldValue, field: String) throws(FieldError) {
     guard case .list(let elements) = value else { throw Self.mismatch(field) }

@@ -1,4 +1,3 @@
-package import Fields
 package import ImageCodecs
 
 /// The layout of a raw result.
@@ -56,39 +55,23 @@ extension TensorInfo {
   private static let maxSide = 1 << 24
 
   /// Creates a layout from the fields that another process or a file has; `nil` if they are not those of a result.
-  package init?(_ value: FieldValue) {
-    do throws(FieldError) {
-      let fields = try Reader(value)
-      let layout = try TensorOptions.Layout(fields["layout"], field: "layout")
-      let shape = try [Int](fields["shape"], field: "shape")
-      let content = try Reader(fields["content"])
-      let box = try ["x", "y", "width", "height"].map { (name) throws(FieldError) in
-        try content.has(name) ? Int(content[name], field: name) : 0
-      }
-      guard shape.count == 3, (shape + box).allSatisfy({ $0 <= Self.maxSide }),
-        (shape + box.dropFirst(2)).allSatisfy({ $0 > 0 })
-      else { return nil }
-      let sides = layout == .hwc ? shape[0...1] : shape[1...2]
-      self.init(
-        element: try TensorOptions.ElementType(fields["element_type"], field: "element_type"), layout: layout,
-        channels: try TensorOptions.Channels(fields["channels"], field: "channels"),
-        size: PixelSize(width: sides.last ?? 0, height: sides.first ?? 0),
-        content: PixelRect(x: box[0], y: box[1], width: box[2], height: box[3]))
-    } catch { return nil }
-  }
-
-  /// The fields of a record.
-  private struct Reader {
-    private let fields: [String: FieldValue]
-
-    init(_ value: FieldValue) throws(FieldError) {
-      guard case .record(let fields) = value else { throw FieldError("no record", field: "") }
-      self.fields = fields
-    }
-
-    func has(_ name: String) -> Bool { fields[name] != nil }
-
-    /// The field; an empty record if it is not set, which no other type accepts.
-    subscript(name: String) -> FieldValue { fields[name] ?? .record([:]) }
+  ///
+  /// - `element`, `layout`, `channels`: the names of choices; `nil` for one that is not set.
+  package init?(
+    element: String?, layout: String?, channels: String?, shape: [UInt32],
+    content: (x: UInt32, y: UInt32, width: UInt32, height: UInt32)
+  ) {
+    guard let element = element.flatMap(TensorOptions.ElementType.init(rawValue:)),
+      let layout = layout.flatMap(TensorOptions.Layout.init(rawValue:)),
+      let channels = channels.flatMap(TensorOptions.Channels.init(rawValue:)),
+      shape.count == 3, shape.allSatisfy({ 1...Self.maxSide ~= Int($0) }),
+      max(content.x, content.y) <= Self.maxSide, 1...Self.maxSide ~= Int(content.width),
+      1...Self.maxSide ~= Int(content.height)
+    else { return nil }
+    let (height, width) = layout == .hwc ? (shape[0], shape[1]) : (shape[1], shape[2])
+    self.init(
+      element: element, layout: layout, channels: channels, size: PixelSize(width: Int(width), height: Int(height)),
+      content: PixelRect(
+        x: Int(content.x), y: Int(content.y), width: Int(content.width), height: Int(content.height)))
   }
 }

@@ -94,8 +94,12 @@ extension GainMapInfo {
 extension TensorInfo {
   /// Creates the layout that a file or another process has; `nil` if it is not that of a result.
   fileprivate init?(_ wire: Imageworker_V1_TensorInfo) {
-    guard let value = try? MessageReader.value(of: wire) else { return nil }
-    self.init(value)
+    // Field by field, as a helper's response has two of these messages: `MessageReader` takes 2 % of a small tensor's CPU time.
+    let content = wire.content
+    self.init(
+      element: wire.elementType.name(of: "TensorElementType"), layout: wire.layout.name(of: "TensorLayout"),
+      channels: wire.channels.name(of: "TensorChannels"), shape: wire.shape,
+      content: (content.x, content.y, content.width, content.height))
   }
 }
 

@@ -60,6 +60,13 @@ extension SwiftProtobuf.Enum {
     }
     return Self(rawValue: Int(choice.number)) ?? Self()
   }
+
+  /// Returns the short name of a choice of the contract; `nil` for any other value, and for zero, which stands for "not set".
+  func name(of type: String) -> String? {
+    guard rawValue != 0 else { return nil }
+    let choices = ContractSchema.shared.choices(of: ".imageworker.v1.\(type)")
+    return choices.first { $0.number == Int32(truncatingIfNeeded: rawValue) }?.name
+  }
 }
 
 extension Imageworker_V1_ProcessingReport {
