@@ -43,9 +43,8 @@ ALLOWED = {
 WITHOUT_NEON = {
     "CCodecs/jpeg/jpeg_ahead_blocks_avx2.c": "whether blocks in lockstep pay must be measured, and no machine is at hand",
     "CCodecs/png/png_filter_avx2.c": "NEON is in png_filter_base.c, as the vectors of clang",
-    "CPixels/planes_avx2.c": "the compiler makes the loads and stores of NEON of the loops in planes.c",
     "CPixels/network_avx2.c": "NEON is in network_scalar.c, as the vectors of clang",
-    "CCodecs/palette/palette_nearest_avx2.c": "clang makes vectors of the portable search; error diffusion waits for a machine",
+    "CCodecs/palette/palette_nearest_avx2.c": "the search is in palette_nearest.c, as the vectors of clang; error diffusion waits for a machine",
 }
 
 

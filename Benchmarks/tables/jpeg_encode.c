@@ -74,7 +74,7 @@ static size_t encode_native(const planes *p, int quality, bool is_progressive, u
       .subsampling = p->factor == 2 ? CCODECS_SUBSAMPLING_420 : CCODECS_SUBSAMPLING_444,
       .quality = (uint8_t)quality,
       .jpeg = {.is_progressive = is_progressive}};
-  ccodecs_encoder *encoder = ccodecs_jpeg_encoder_create(&options, &budget);
+  ccodecs_encoder *encoder = ccodecs_encoder_allocate(&ccodecs_jpeg_encoder, &options, &budget);
   size_t count = 0;
   for (uint32_t y = 0; y < p->height; y += 16) {
     ccodecs_rows rows = {0};

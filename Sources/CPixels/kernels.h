@@ -141,7 +141,6 @@ void cpixels_split_avx2(
     const uint8_t *packed, size_t pixel_count, uint32_t channels, uint8_t *planes, size_t plane_stride);
 void cpixels_join_avx2(
     const uint8_t *planes, size_t plane_stride, size_t pixel_count, uint32_t channels, uint8_t *packed);
-void cpixels_join_four_avx2(const uint8_t *planes, size_t plane_stride, size_t pixel_count, uint8_t *packed);
 
 // MARK: Linear light (light.c)
 

@@ -1,5 +1,5 @@
 // Compares the nearest colors of a palette, and the lists of those that may be the nearest in a cell, with all of its
-// distances. Compilers make vectors of what palette_nearest.c has for NEON.
+// distances. What palette_nearest.c has is also for NEON.
 
 #include "check.h"
 #include "palette/palette_private.h"

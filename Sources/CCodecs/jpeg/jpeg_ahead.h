@@ -138,12 +138,10 @@ void ccodecs_jpeg_ahead_fill_tables(jpeg_ahead *ahead, const jpeg_scan *scan, bo
 /// Fills the table of what one step of decoding a block does, for a table of AC coefficients.
 void ccodecs_jpeg_ahead_list_steps(void *steps, const jpeg_table *table);
 
-/// Returns how to decode blocks in lockstep at N/8; NULL if this machine does not.
-const jpeg_ahead_lockstep *ccodecs_jpeg_ahead_lockstep(uint32_t n);
-
-/// Those of jpeg_ahead_blocks_avx512.c and jpeg_ahead_blocks_avx2.c.
-const jpeg_ahead_lockstep *ccodecs_jpeg_ahead_lockstep_avx512(uint32_t n);
-const jpeg_ahead_lockstep *ccodecs_jpeg_ahead_lockstep_avx2(uint32_t n);
-
 /// Decodes the next `mcu_count` of the units that were found ahead, which are in the same group.
 void ccodecs_jpeg_ahead_take(jpeg_decoder *d, uint32_t mcu_count);
+
+// jpeg_ahead_blocks_avx2.c
+
+/// Returns how to decode blocks in lockstep at N/8; NULL if this machine does not.
+const jpeg_ahead_lockstep *ccodecs_jpeg_ahead_lockstep(uint32_t n);

@@ -183,16 +183,6 @@ static void take_tiles(jpeg_decoder *d, uint32_t mcu_count) {
   }
 }
 
-const jpeg_ahead_lockstep *ccodecs_jpeg_ahead_lockstep(uint32_t n) {
-#if defined(__x86_64__)
-  const jpeg_ahead_lockstep *widest = ccodecs_jpeg_ahead_lockstep_avx512(n);
-  return widest != NULL ? widest : ccodecs_jpeg_ahead_lockstep_avx2(n);
-#else
-  (void)n;
-  return NULL;
-#endif
-}
-
 typedef void (*jpeg_take)(jpeg_decoder *d, uint32_t mcu_count);
 
 #define TAKE(name, limit, in_tiles)                                                                                    \

@@ -1,7 +1,7 @@
 // Decoding blocks that were found ahead, with AVX2: the 32 blocks of two tiles in lockstep, in the native JPEG decoder.
 //
 // A block's lookups wait for each other, because each one starts where the one before it ends; those of different
-// blocks do not. Gathers are slow on many processors without AVX-512. So in each round plain loads look up a few
+// blocks do not. Gathers are slow on many processors, also with AVX-512. So in each round plain loads look up a few
 // entries of every block, without a branch, and do nothing but write them down. What the entries mean is then worked
 // out in vectors, for all blocks of a tile at once: which of them count, and where their coefficients belong, by
 // comparison of zigzag indices. A later round only looks at the blocks that need it, and what is left of a few long
@@ -10,24 +10,27 @@
 // Two tiles, so that the lookups of one fill the time in which the other's are on their way to memory: a vector can't
 // be loaded from several stores that have just been made.
 
+#include "jpeg_ahead.h"
+
 #if defined(__x86_64__)
 
-#define TARGET "avx2,bmi,bmi2"
-#define AVX2 __attribute__((target(TARGET)))
-#define AVX2_INLINE static inline __attribute__((always_inline, target(TARGET)))
+#define AVX2 __attribute__((target("avx2,bmi,bmi2")))
+#define AVX2_INLINE AVX2 static inline __attribute__((always_inline))
 
-#include "jpeg_ahead_lockstep.h"
+#include "jpeg_blocks.h"
 
 #include <cinstructions.h>
+#include <immintrin.h>
 
 enum {
+  MAX_N = 4,      ///< The maximum N of N/8.
   STEPS = 3,      ///< Steps of a round.
   FEW_BLOCKS = 5, ///< Maximum number of blocks that are decoded one by one.
   BLOCKS = 2 * JPEG_LANES,
   ROUND_BITS = 57,                ///< Bits that are always there at the start of a round.
   LONGEST = JPEG_VALUE_BITS + 15, ///< The most bits that a step consumes.
   BLOCK_END = 64,                 ///< A zigzag index that is not needed.
-  MAX_ROWS = JPEG_LOCKSTEP_MAX_N * JPEG_LOCKSTEP_MAX_N,
+  MAX_ROWS = MAX_N * MAX_N,
 };
 
 _Static_assert((STEPS - 1) * LONGEST <= ROUND_BITS, "only the last step of a round may lack bits");
@@ -43,6 +46,12 @@ _Static_assert((STEPS - 1) * LONGEST <= ROUND_BITS, "only the last step of a rou
 //   16 to 31  the two coefficients, 8 bits each; or a mask of the bits of a long one, which are the last that are
 //             consumed
 enum { LENGTH = 31, ENDS = 32, FIRST_SHIFT = 6, SECOND_SHIFT = 11, IS_LONG = 31, VALUES_SHIFT = 16 };
+
+/// jpeg_decoder.limit by N.
+static const uint8_t limits[MAX_N + 1] = {0, 1, 5, 13, 25};
+
+/// Zigzag indices of the coefficients of a tile, by row and column.
+static const uint8_t orders[MAX_N][MAX_N] = {{0, 1, 5, 6}, {2, 4, 7, 13}, {3, 8, 12, 17}, {9, 11, 18, 24}};
 
 /// Where the bits of each block are, so that shuffling puts them in order.
 static const uint8_t bit_slots[BLOCKS] = {0,  1,  4,  5,  8,  9,  12, 13, 2,  3,  6,  7,  10, 11, 14, 15,
@@ -205,7 +214,7 @@ AVX2_INLINE step_result take_step(lanes *state, const tiles_state *s, const uint
 AVX2_INLINE void put_into_rows(__m256i rows[MAX_ROWS], const step_result found[STEPS], const uint32_t n) {
 #pragma GCC unroll 16
   for (uint32_t i = 1; i < n * n; i++) {
-    const uint32_t order = jpeg_lockstep_orders[i / n][i % n];
+    const uint32_t order = orders[i / n][i % n];
     const __m256i place = _mm256_set1_epi16((int16_t)(order + 1));
     // Each step goes on by one coefficient or more, so a step finds none of the first ones.
 #pragma GCC unroll 8
@@ -222,6 +231,13 @@ AVX2_INLINE uint32_t live_of(const lanes *s, uint32_t limit) {
   const __m256i is_live = _mm256_cmpgt_epi16(_mm256_set1_epi16((int16_t)limit), s->indices);
   return (uint32_t)_mm_movemask_epi8(
       _mm_packs_epi16(_mm256_castsi256_si128(is_live), _mm256_extracti128_si256(is_live, 1)));
+}
+
+/// Returns a vector with ones in the lanes of `mask`.
+AVX2_INLINE __m256i lanes_of(uint32_t mask) {
+  const __m256i bits =
+      _mm256_setr_epi16(1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384, (int16_t)0x8000);
+  return _mm256_cmpeq_epi16(_mm256_and_si256(_mm256_set1_epi16((int16_t)mask), bits), bits);
 }
 
 AVX2_INLINE void begin_tile(tiles_state *s, uint32_t tile, const jpeg_ahead_tile *t, const uint32_t n) {
@@ -247,7 +263,7 @@ AVX2_INLINE uint32_t end_round(tiles_state *s, const uint32_t tile, const uint32
   const __m256i used_b = _mm256_cvtepu16_epi32(_mm256_extracti128_si256(state.used, 1));
   _mm256_storeu_si256(positions, _mm256_add_epi32(_mm256_loadu_si256(positions), used_a));
   _mm256_storeu_si256(positions + 1, _mm256_add_epi32(_mm256_loadu_si256(positions + 1), used_b));
-  return live_of(&state, jpeg_lockstep_limits[n]);
+  return live_of(&state, limits[n]);
 }
 
 /// Looks up the entries of a round of every block.
@@ -264,6 +280,33 @@ AVX2_INLINE void look_up_live(
   for (; live != 0; live &= live - 1) {
     const uint32_t i = (uint32_t)__builtin_ctz(live);
     look_up(s, c, i, tiles[i / JPEG_LANES].steps, tiles[i / JPEG_LANES].table);
+  }
+}
+
+/// Stores the rows of a tile except the first, which is DC. Keeps the blocks that are not in the mask.
+AVX2_INLINE void store_tile(const jpeg_ahead_tile *t, const __m256i *rows, const uint32_t n) {
+  const __m256i mask = lanes_of(t->mask);
+  __m256i any = _mm256_setzero_si256();
+#pragma GCC unroll 16
+  for (uint32_t i = 1; i < n * n; i++) {
+    __m256i *place = (__m256i *)(t->coefficients + (size_t)i * JPEG_LANES);
+    _mm256_storeu_si256(place, _mm256_blendv_epi8(_mm256_loadu_si256(place), rows[i], mask));
+    any = _mm256_or_si256(any, rows[i]);
+  }
+  *t->extent |= _mm256_testz_si256(any, any) ? 0 : 63;
+}
+
+/// Decodes what is left of the `live` blocks of two tiles one by one, which is faster if they are few.
+AVX2_INLINE void finish(
+    const uint8_t *bytes, const jpeg_ahead_tile tiles[2], const uint32_t positions[2 * JPEG_LANES],
+    const uint16_t indices[2 * JPEG_LANES], uint32_t live, const uint32_t limit) {
+  for (; live != 0; live &= live - 1) {
+    const uint32_t i = (uint32_t)__builtin_ctz(live);
+    const jpeg_ahead_tile *t = &tiles[i / JPEG_LANES];
+    jpeg_reader r = reader_at(bytes, positions[i]);
+    uint32_t last = 0;
+    read_ac(&r, t->table, t->coefficients + i % JPEG_LANES, t->places, indices[i], limit, false, &last);
+    *t->extent = last > *t->extent ? (uint16_t)last : *t->extent;
   }
 }
 
@@ -294,7 +337,7 @@ AVX2_INLINE void take_tiles(const uint8_t *bytes, const jpeg_ahead_tile tiles[2]
     store_tile(&tiles[i], s.rows[i], n);
     _mm256_storeu_si256((__m256i *)(indices + (size_t)i * JPEG_LANES), s.lanes[i].indices);
   }
-  finish(bytes, tiles, s.positions, indices, live, jpeg_lockstep_limits[n]);
+  finish(bytes, tiles, s.positions, indices, live, limits[n]);
 }
 
 // MARK: Choice
@@ -340,12 +383,19 @@ TAKE(2)
 TAKE(3)
 TAKE(4)
 
-const jpeg_ahead_lockstep *ccodecs_jpeg_ahead_lockstep_avx2(uint32_t n) {
+const jpeg_ahead_lockstep *ccodecs_jpeg_ahead_lockstep(uint32_t n) {
   static const jpeg_ahead_lockstep versions[9] = {
       [2] = {list_steps, take_2, 250000}, [3] = {list_steps, take_3, 500000}, [4] = {list_steps, take_4, 500000}};
   const bool is_supported =
       cinstructions_allow(CINSTRUCTIONS_VECTORS) && __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi2");
   return versions[n].take != NULL && is_supported ? &versions[n] : NULL;
+}
+
+#else
+
+const jpeg_ahead_lockstep *ccodecs_jpeg_ahead_lockstep(uint32_t n) {
+  (void)n;
+  return NULL;
 }
 
 #endif

@@ -24,9 +24,8 @@
 // At reduced scales most bytes are only skipped, and a reader mostly waits for its own lookups. So in baseline images
 // without restart markers, six readers in lockstep find where the blocks begin (jpeg_ahead.c), and each block is then
 // decoded from there: one by one at 1/8, and without vectors at 2/8 and 3/8 (jpeg_ahead_blocks.c); otherwise 32 of them
-// in lockstep at 2/8, 3/8 and 4/8, with AVX-512 and fast gathers (jpeg_ahead_blocks_avx512.c) or with AVX2 and plain
-// loads (jpeg_ahead_blocks_avx2.c). This does not change results. It begins when 48 KiB have arrived, so rows come that
-// much later.
+// in lockstep at 2/8, 3/8 and 4/8 (jpeg_ahead_blocks_avx2.c). This does not change results. It begins when 48 KiB have
+// arrived, so rows come that much later.
 //
 // Progressive images take a detour at the first arrow (jpeg_rows.c), except at 1/8: the scans are buffered in
 // compressed form. After the last scan, each row of units is decoded from all scans, so only one row of coefficients

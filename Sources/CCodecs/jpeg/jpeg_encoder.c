@@ -49,7 +49,7 @@ typedef struct jpeg_encoder {
   int32_t previous_dc[3];
   jpeg_encode_tables tables;
   jpeg_chooser choosers[3];
-  jpeg_scan_writer scan; ///< The last member: its large tables are not cleared when an encoder is created.
+  jpeg_scan_writer scan;
 } jpeg_encoder;
 
 /// Whether the coefficients of the whole image are kept: for a progressive file, and for one whose tables must be those

@@ -1,13 +1,13 @@
 // A spool: bytes are appended, then read at any offset, from memory or from a file. Private to CCodecs.
 //
-//   ccodecs_spool spool = {.memory_most = bytes};
+//   ccodecs_spool spool = {.max_memory = bytes};
 //   while there are bytes: if (!ccodecs_spool_append(&spool, bytes, count, &limits, budget)) ...
 //   if (!ccodecs_spool_end(&spool)) ...
 //   while (offset < spool.count): { if (!ccodecs_spool_window(&spool, offset, spool.count, &window)) ... use window }
 //   ccodecs_spool_destroy(&spool, budget);
 //
 // The bytes are stored in blocks of 64 KiB. If another block would raise the image's memory above CCODECS_SPILL_BYTES,
-// or the spool's above `memory_most`, this block and all later ones go to an unnamed file in limits.spill_directory, if
+// or the spool's above `max_memory`, this block and all later ones go to an unnamed file in limits.spill_directory, if
 // set. The file is accessed with read and write calls instead of a mapping, because it is read once in small pieces,
 // and because a disk failure is then an error instead of a signal.
 
@@ -15,7 +15,7 @@
 
 #include "ccodecs.h"
 
-/// A spool; initialize it to zero, except for `memory_most`.
+/// A spool; initialize it to zero, except for `max_memory`.
 typedef struct ccodecs_spool {
   uint64_t max_memory; ///< Maximum number of bytes in memory if there is a spill directory.
   uint64_t count;      ///< Number of bytes appended.
@@ -28,7 +28,7 @@ typedef struct ccodecs_spool {
 } ccodecs_spool;
 
 /// Returns an upper bound of the bytes that a spool of `byte_count` bytes charges while the image's other memory is at
-/// least `buffered` bytes. With a spill directory and a `memory_most` of at most `byte_count`, the bound holds for any
+/// least `buffered` bytes. With a spill directory and a `max_memory` of at most `byte_count`, the bound holds for any
 /// number of bytes.
 uint64_t ccodecs_spool_charge(uint64_t byte_count, uint64_t buffered, const ccodecs_limits *limits);
 

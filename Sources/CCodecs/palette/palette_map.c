@@ -330,13 +330,7 @@ static void diffuse_row(ccodecs_palette_mapper *m, uint32_t count, uint8_t *indi
   if (!m->has_gaps) {
     set_gaps(m);
   }
-#if defined(__x86_64__)
-  if (m->nearest.has_avx2) {
-    ccodecs_palette_diffuse_avx2(m, count, indices);
-    return;
-  }
-#endif
-  ccodecs_palette_diffuse(m, count, indices);
+  m->nearest.kernels->diffuse(m, count, indices);
 }
 
 void ccodecs_palette_mapper_map(

@@ -1,7 +1,4 @@
-// Nearest colors and error diffusion with AVX2. The scalar versions in palette_nearest.c and palette_map.c are the
-// oracles.
-
-#include "palette_private.h"
+// Nearest colors and error diffusion with AVX2. The scalar version of the latter, in palette_map.c, is its oracle.
 
 #if defined(__x86_64__)
 
@@ -9,48 +6,7 @@
 
 #define TARGET __attribute__((target("avx2")))
 
-// MARK: Nearest colors
-
-/// A point for each color of a group.
-typedef struct points {
-  __m256i first, last;
-} points;
-
-TARGET static inline points spread(__m128i point) {
-  return (points){_mm256_broadcastd_epi32(point), _mm256_broadcastd_epi32(_mm_srli_epi64(point, 32))};
-}
-
-TARGET static inline points load_group(const palette_group *group) {
-  const __m256i *axes = (const __m256i *)(const void *)group;
-  return (points){_mm256_loadu_si256(axes), _mm256_loadu_si256(axes + 1)};
-}
-
-TARGET static inline __m256i load_indices(const palette_group *group) {
-  return _mm256_loadu_si256((const __m256i *)(const void *)group->indices);
-}
-
-TARGET static inline __m256i squared_distances(points a, points b) {
-  const __m256i first = _mm256_sub_epi16(a.first, b.first), last = _mm256_sub_epi16(a.last, b.last);
-  return _mm256_add_epi32(_mm256_madd_epi16(first, first), _mm256_madd_epi16(last, last));
-}
-
-TARGET static inline uint32_t min_of(__m256i minimum) {
-  __m128i four = _mm_min_epu32(_mm256_castsi256_si128(minimum), _mm256_extracti128_si256(minimum, 1));
-  four = _mm_min_epu32(four, _mm_shuffle_epi32(four, _MM_SHUFFLE(1, 0, 3, 2)));
-  four = _mm_min_epu32(four, _mm_shuffle_epi32(four, _MM_SHUFFLE(2, 3, 0, 1)));
-  return (uint32_t)_mm_cvtsi128_si32(four);
-}
-
-/// As ccodecs_palette_nearest_of, for a point in the low half.
-TARGET static inline uint32_t nearest_of(const palette_group *groups, uint32_t count, __m128i point) {
-  const points wanted = spread(point);
-  __m256i minimum = _mm256_set1_epi32(-1);
-  for (uint32_t g = 0; g < count; g++) {
-    const __m256i sums = _mm256_slli_epi32(squared_distances(wanted, load_group(groups + g)), 8);
-    minimum = _mm256_min_epu32(minimum, _mm256_or_si256(sums, load_indices(groups + g)));
-  }
-  return min_of(minimum);
-}
+#include "palette_nearest_lanes.h"
 
 /// Returns four values, for the axes.
 TARGET static inline __m128i axes_of(int a, int b, int c, int d) {
@@ -91,59 +47,10 @@ TARGET static inline void store_point(palette_point *point, __m128i value) {
 }
 
 TARGET static inline uint32_t find_nearest(palette_nearest *nearest, __m128i point) {
-  const uint32_t list = palette_list_of(nearest, cell_of(point));
-  return nearest_of(nearest->groups + (list & 0xffff), list >> 16, point);
-}
-
-TARGET void ccodecs_palette_nearest_find_avx2(
-    palette_nearest *nearest, const palette_point *points, uint32_t count, uint32_t *keys) {
-  for (uint32_t i = 0; i < count; i++) {
-    keys[i] = find_nearest(nearest, load_point(points + i));
-  }
-}
-
-/// Returns the corners of bounds that are farthest from `best` in the direction of each color.
-TARGET static inline points corners(points low, points high, points best, points colors) {
-  return (points){
-      _mm256_blendv_epi8(low.first, high.first, _mm256_cmpgt_epi16(colors.first, best.first)),
-      _mm256_blendv_epi8(low.last, high.last, _mm256_cmpgt_epi16(colors.last, best.last))};
-}
-
-TARGET static inline uint32_t group_count_of(const palette_nearest *nearest) {
-  return (nearest->count + PALETTE_LANES - 1) / PALETTE_LANES;
-}
-
-TARGET uint32_t ccodecs_palette_nearest_list_avx2(
-    const palette_nearest *nearest, const palette_bounds *bounds, uint8_t kept[CCODECS_PALETTE_MAX_COLORS]) {
-  const int32_t *l = bounds->low, *h = bounds->high;
-  const __m128i center = axes_of((l[0] + h[0]) / 2, (l[1] + h[1]) / 2, (l[2] + h[2]) / 2, (l[3] + h[3]) / 2);
-  const uint32_t group_count = group_count_of(nearest);
-  const points low = spread(axes_of(l[0], l[1], l[2], l[3])), high = spread(axes_of(h[0], h[1], h[2], h[3]));
-  const points best = spread(load_point(nearest->points + (nearest_of(nearest->groups, group_count, center) & 0xff)));
-  uint32_t count = 0;
-  for (uint32_t g = 0; g < group_count; g++) {
-    const points colors = load_group(nearest->groups + g), corner = corners(low, high, best, colors);
-    const __m256i far = _mm256_cmpgt_epi32(squared_distances(colors, corner), squared_distances(best, corner));
-    for (uint32_t near = ~(uint32_t)_mm256_movemask_ps(_mm256_castsi256_ps(far)) & 0xff; near != 0; near &= near - 1) {
-      kept[count] = (uint8_t)(g * PALETTE_LANES + (uint32_t)__builtin_ctz(near));
-      count += g * PALETTE_LANES + (uint32_t)__builtin_ctz(near) < nearest->count ? 1 : 0;
-    }
-  }
-  return count;
-}
-
-TARGET void ccodecs_palette_nearest_gaps_avx2(
-    const palette_nearest *nearest, uint32_t gaps[CCODECS_PALETTE_MAX_COLORS]) {
-  for (uint32_t i = 0; i < nearest->count; i++) {
-    const points color = spread(load_point(nearest->points + i));
-    __m256i minimum = _mm256_set1_epi32(UINT32_MAX >> 8);
-    for (uint32_t g = 0; g < group_count_of(nearest); g++) {
-      const __m256i same = _mm256_cmpeq_epi32(load_indices(nearest->groups + g), _mm256_set1_epi32((int)i));
-      const __m256i sums = squared_distances(color, load_group(nearest->groups + g));
-      minimum = _mm256_min_epu32(minimum, _mm256_or_si256(sums, same));
-    }
-    gaps[i] = min_of(minimum);
-  }
+  const uint32_t cell = palette_list_of(nearest, cell_of(point));
+  palette_point wanted;
+  store_point(&wanted, point);
+  return nearest_of(nearest->groups + (cell & 0xffff), cell >> 16, wanted);
 }
 
 // MARK: Error diffusion
@@ -226,7 +133,7 @@ TARGET static inline bool put_fixed(const int16_t *fixed, uint8_t *indices) {
 }
 
 /// Errors go to the pixel ahead and to three below. Sums of those are complete, and stored, in the order of the row.
-TARGET void ccodecs_palette_diffuse_avx2(ccodecs_palette_mapper *m, uint32_t count, uint8_t *indices) {
+TARGET static void diffuse(ccodecs_palette_mapper *m, uint32_t count, uint8_t *indices) {
   set_all_strengths(m, count);
   const __m128i low = minimums();
   const __m128i high = _mm_add_epi16(
@@ -271,5 +178,7 @@ TARGET void ccodecs_palette_diffuse_avx2(ccodecs_palette_mapper *m, uint32_t cou
   store_point(m->below + x - step, behind);
   store_point(m->below + x, under);
 }
+
+const palette_kernels ccodecs_palette_kernels_avx2 = {list, find_gaps, find, diffuse};
 
 #endif

@@ -68,7 +68,7 @@ typedef struct palette_group {
 typedef struct palette_nearest {
   uint32_t count;
   uint32_t group_count;
-  bool has_avx2;
+  const struct palette_kernels *kernels;
   palette_point points[CCODECS_PALETTE_MAX_COLORS];
   /// Index of the first group, and the number of groups times 65536; less if there is no list.
   uint32_t cells[PALETTE_CELLS];
@@ -83,23 +83,29 @@ uint32_t ccodecs_palette_nearest_make(palette_nearest *nearest, uint32_t cell);
 
 /// Sets the squared distance of each color to the one next to it.
 void ccodecs_palette_nearest_gaps(const palette_nearest *nearest, uint32_t gaps[CCODECS_PALETTE_MAX_COLORS]);
-#if defined(__x86_64__)
-void ccodecs_palette_nearest_gaps_avx2(const palette_nearest *nearest, uint32_t gaps[CCODECS_PALETTE_MAX_COLORS]);
-#endif
 
 /// The points of a cell, from the low ones to the high ones of each axis.
 typedef struct palette_bounds {
   int32_t low[PALETTE_AXES], high[PALETTE_AXES];
 } palette_bounds;
 
-/// Lists the colors that may be the nearest of a point within bounds, in order. Returns their number.
-///
-/// A color is not listed if every point is nearer to the color that is nearest to the center: the difference of the
-/// squared distances is linear, so that it is largest in a corner.
-uint32_t ccodecs_palette_nearest_list(
-    const palette_nearest *nearest, const palette_bounds *bounds, uint8_t kept[CCODECS_PALETTE_MAX_COLORS]);
-uint32_t ccodecs_palette_nearest_list_avx2(
-    const palette_nearest *nearest, const palette_bounds *bounds, uint8_t kept[CCODECS_PALETTE_MAX_COLORS]);
+/// The kernels of an instruction set.
+typedef struct palette_kernels {
+  /// Lists the colors that may be the nearest of a point within bounds, in order. Returns their number.
+  ///
+  /// A color is not listed if every point is nearer to the color that is nearest to the center: the difference of the
+  /// squared distances is linear, so that it is largest in a corner.
+  uint32_t (*list)(
+      const palette_nearest *nearest, const palette_bounds *bounds, uint8_t kept[CCODECS_PALETTE_MAX_COLORS]);
+  /// See ccodecs_palette_nearest_gaps.
+  void (*find_gaps)(const palette_nearest *nearest, uint32_t gaps[CCODECS_PALETTE_MAX_COLORS]);
+  /// See ccodecs_palette_nearest_find.
+  void (*find)(palette_nearest *nearest, const palette_point *points, uint32_t count, uint32_t *keys);
+  /// See ccodecs_palette_diffuse.
+  void (*diffuse)(ccodecs_palette_mapper *m, uint32_t count, uint8_t *indices);
+} palette_kernels;
+
+extern const palette_kernels ccodecs_palette_kernels_avx2;
 
 static inline int palette_clamp(int value, int low, int high) {
   return value < low ? low : value > high ? high : value;
@@ -143,8 +149,6 @@ uint32_t ccodecs_palette_nearest_of(const palette_group *groups, uint32_t count,
 
 /// The same of all colors, for points within the range.
 void ccodecs_palette_nearest_find(
-    palette_nearest *nearest, const palette_point *points, uint32_t count, uint32_t *keys);
-void ccodecs_palette_nearest_find_avx2(
     palette_nearest *nearest, const palette_point *points, uint32_t count, uint32_t *keys);
 
 // MARK: Histogram (palette_histogram.c)
@@ -288,4 +292,3 @@ static inline int palette_strength(int contrast) {
 
 /// Maps a row whose points and fixed indices are set, and diffuses its errors.
 void ccodecs_palette_diffuse(ccodecs_palette_mapper *m, uint32_t count, uint8_t *indices);
-void ccodecs_palette_diffuse_avx2(ccodecs_palette_mapper *m, uint32_t count, uint8_t *indices);

@@ -58,7 +58,7 @@ ccodecs_status ccodecs_row_decoder_start(
 ccodecs_status ccodecs_row_decoder_read_rows(ccodecs_decoder *base, ccodecs_input *input, ccodecs_rows *rows);
 void ccodecs_row_decoder_destroy(ccodecs_decoder *base);
 
-/// The methods of a file whose decoder has the type `type`, and functions `read_header` and `least_bytes`.
+/// The methods of a file whose decoder has the type `type`, and functions `read_header` and `min_bytes`.
 #define ROW_DECODER_METHODS(type)                                                                                      \
   .byte_count = sizeof(type), .read_header = read_header, .min_bytes = min_bytes,                                      \
   .estimate = ccodecs_row_decoder_estimate, .start = ccodecs_row_decoder_start,                                        \
