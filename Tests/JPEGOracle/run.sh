@@ -23,7 +23,7 @@ mkdir -p "$out/defects"
 if [[ ! -e "$program" || -n $(find "$codecs" "$instructions" "$here" -newer "$program" -name '*.[ch]') ]]; then
   # Only the native decoder is built; the code that refers to the others is never called, and the linker removes it.
   clang -std=gnu11 -Wall -Wextra -Werror -DNDEBUG "${flags[@]}" -ffunction-sections "$strip" -I"$codecs" \
-    -I"$codecs/include" -I"$instructions/include" "$instructions"/*.c "$codecs"/memory/*.c "$codecs"/{core/{decoder,encoder,exif,inflater,rewriter},color/{compact,profile_bytes,unmanaged}}.c \
+    -I"$codecs/include" -I"$instructions/include" "$instructions"/*.c "$codecs"/memory/*.c "$codecs"/{core/{attachments,decoder,encoder,exif,inflater,rewriter,tiff_directory},color/{compact,profile_bytes,unmanaged}}.c \
     "$codecs"/jpeg/*.c \
     "$here"/*.c $(pkg-config --cflags --libs libjpeg zlib) -lm -o "$program" 2> >(grep -v 'gold: warning' >&2)
 fi

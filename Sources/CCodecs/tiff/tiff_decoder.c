@@ -302,8 +302,7 @@ static ccodecs_status describe(tiff_decoder *d) {
 
 /// Reads the metadata, and the color profile, which libtiff owns. Oversized profiles are not used.
 static ccodecs_status read_attachments(tiff_decoder *d) {
-  const ccodecs_bytes *file = &d->file.bytes;
-  if (!ccodecs_exif_keep_tiff(&d->base, ccodecs_bytes_start(file), file->count, TIFFCurrentDirOffset(d->tiff))) {
+  if (!ccodecs_tiff_keep_metadata(d)) {
     return ccodecs_decoder_fail(&d->base, CCODECS_NO_MEMORY, "no room for the metadata");
   }
   uint32_t count = 0;

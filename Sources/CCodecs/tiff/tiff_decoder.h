@@ -85,6 +85,12 @@ ccodecs_status ccodecs_tiff_check_blocks(tiff_decoder *d);
 /// Call it when the blocks are checked.
 bool ccodecs_tiff_crosses_rows(const tiff_decoder *d);
 
+// tiff_metadata.c
+
+/// Keeps EXIF, XMP and IPTC of the page that libtiff reads, and Artist and Copyright. EXIF is a block with copies of
+/// the values of at most 4 KiB. Returns false if the budget is exhausted.
+bool ccodecs_tiff_keep_metadata(tiff_decoder *d);
+
 // tiff_samples.c
 
 /// Stores `count` pixels of a row read from libtiff in a row of the band, from column `first_x` on.

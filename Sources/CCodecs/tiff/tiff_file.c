@@ -2,6 +2,8 @@
 
 #ifdef CCODECS_TIFF
 
+#include "../core/tiff_directory.h"
+
 #include <stdio.h>
 
 static tmsize_t on_read(thandle_t handle, void *destination, tmsize_t count) {
@@ -84,166 +86,89 @@ bool ccodecs_tiff_file_open(ccodecs_tiff_file *file) {
 
 // MARK: Directories
 
-/// The numbers of a file in its byte order, and in its variant: classic, or with sizes of eight bytes (BigTIFF).
-typedef struct tiff_numbers {
-  const uint8_t *bytes;
-  uint64_t count;
-  bool is_big_endian;
-  bool is_wide;
-} tiff_numbers;
-
-/// Reads a number of 2, 4 or 8 bytes. Returns false past the end.
-static bool read_number(const tiff_numbers *n, uint64_t at, uint32_t size, uint64_t *value) {
-  if (at > n->count || size > n->count - at) {
-    return false;
-  }
-  *value = 0;
-  for (uint32_t i = 0; i < size; i++) {
-    *value = *value << 8 | n->bytes[at + (n->is_big_endian ? i : size - 1 - i)];
-  }
-  return true;
+static ccodecs_tiff contents_of(const ccodecs_tiff_file *file) {
+  return ccodecs_tiff_of(ccodecs_bytes_start(&file->bytes), file->bytes.count);
 }
 
-/// The bytes of a value, by its type.
-static const uint8_t type_bytes[19] = {0, 1, 1, 2, 4, 8, 1, 1, 2, 4, 8, 4, 8, 4, 0, 0, 8, 8, 8};
-
-/// Returns whether the values of the directory entry at `at` lie in the file.
-static bool has_values(const tiff_numbers *n, uint64_t at) {
-  const uint32_t size = n->is_wide ? 8 : 4;
-  uint64_t type;
-  uint64_t count;
-  uint64_t offset;
-  if (!read_number(n, at + 2, 2, &type) || !read_number(n, at + 4, size, &count) ||
-      !read_number(n, at + 4 + size, size, &offset)) {
-    return false;
-  }
-  const uint64_t value_bytes = type < sizeof type_bytes ? type_bytes[type] : 0;
-  if (value_bytes == 0 || count <= size / value_bytes) {
-    return true;
-  }
-  return offset <= n->count && count <= (n->count - offset) / value_bytes;
-}
-
-static tiff_numbers numbers_of(const ccodecs_tiff_file *file) {
-  tiff_numbers n = {.bytes = ccodecs_bytes_start(&file->bytes), .count = file->bytes.count};
-  n.is_big_endian = n.count > 0 && n.bytes[0] == 'M';
-  uint64_t version = 0;
-  n.is_wide = read_number(&n, 2, 2, &version) && version == 43;
-  return n;
-}
-
-/// Reads the offset of the first directory. Returns false past the end.
-static bool find_first_directory(const tiff_numbers *n, uint64_t *directory) {
-  return read_number(n, n->is_wide ? 8 : 4, n->is_wide ? 8 : 4, directory);
-}
-
-/// Returns whether a directory, given by its entries, is a reduced version or a mask. Entries are sorted by their tags,
-/// and this one has nearly the lowest.
-static bool is_secondary(const tiff_numbers *n, uint64_t entry, uint64_t count) {
+/// Returns whether a directory is that of a reduced version or a mask. Entries are sorted by their tags, and this one
+/// has nearly the lowest.
+static bool is_secondary(const ccodecs_tiff *tiff, const ccodecs_tiff_directory *directory) {
   enum { MAX_ENTRIES = 8 };
-  for (uint64_t i = 0; i < count && i < MAX_ENTRIES; i++, entry += n->is_wide ? 20 : 12) {
-    uint64_t tag = 0;
-    uint64_t type = 0;
-    uint64_t kind = 0;
-    if (read_number(n, entry, 2, &tag) && tag == TIFFTAG_SUBFILETYPE && read_number(n, entry + 2, 2, &type) &&
-        read_number(n, entry + (n->is_wide ? 12 : 8), type == TIFF_SHORT ? 2 : 4, &kind)) {
-      return (kind & (FILETYPE_REDUCEDIMAGE | FILETYPE_MASK)) != 0;
-    }
-  }
-  return false;
+  ccodecs_tiff_directory first = *directory;
+  first.count = first.count < MAX_ENTRIES ? first.count : MAX_ENTRIES;
+  ccodecs_tiff_entry entry;
+  uint64_t kind = 0;
+  return ccodecs_tiff_find(tiff, &first, TIFFTAG_SUBFILETYPE, &entry) &&
+         ccodecs_tiff_number(tiff, entry.place, entry.type == TIFF_SHORT ? 2 : 4, &kind) &&
+         (kind & (FILETYPE_REDUCEDIMAGE | FILETYPE_MASK)) != 0;
 }
 
-/// Returns the offset of the directory after the one at `at`, 0 without one. Sets *is_page.
-static uint64_t next_directory(const tiff_numbers *n, uint64_t at, bool *is_page) {
-  const uint64_t entry_bytes = n->is_wide ? 20 : 12;
-  const uint32_t count_bytes = n->is_wide ? 8 : 2;
-  uint64_t entries = 0;
-  uint64_t next = 0;
-  *is_page = false;
-  if (!read_number(n, at, count_bytes, &entries) || entries == 0 ||
-      entries > (n->count - at - count_bytes) / entry_bytes) {
-    return 0;
-  }
-  *is_page = !is_secondary(n, at + count_bytes, entries);
-  return read_number(n, at + count_bytes + entries * entry_bytes, n->is_wide ? 8 : 4, &next) ? next : 0;
-}
-
-/// Returns how many bytes libtiff allocates for the values of the directory entry at `at`; those that are not in the
-/// file it does not read.
-static uint64_t entry_bytes_at(const tiff_numbers *n, uint64_t at) {
+/// Returns how many bytes libtiff allocates for the values of an entry; those that are not in the file it does not
+/// read.
+static uint64_t allocated_bytes(const ccodecs_tiff *tiff, const ccodecs_tiff_entry *entry) {
   enum { BLOCK_VALUE_BYTES = 16 }; // libtiff widens the places and sizes of blocks to 8 bytes, in a copy
-  uint64_t tag = 0;
-  uint64_t type = 0;
-  uint64_t count = 0;
-  if (!read_number(n, at, 2, &tag) || !read_number(n, at + 2, 2, &type) || type >= sizeof type_bytes ||
-      !read_number(n, at + 4, n->is_wide ? 8 : 4, &count)) {
+  if (entry->value_bytes == 0) {
     return 0;
   }
-  const uint64_t value_bytes = type_bytes[type];
-  const uint64_t present = value_bytes == 0 ? 0 : count < n->count / value_bytes ? count : n->count / value_bytes;
-  const bool is_of_blocks = tag == TIFFTAG_STRIPOFFSETS || tag == TIFFTAG_STRIPBYTECOUNTS ||
-                            tag == TIFFTAG_TILEOFFSETS || tag == TIFFTAG_TILEBYTECOUNTS;
-  return present * (is_of_blocks ? BLOCK_VALUE_BYTES : value_bytes);
+  const uint64_t fitting = tiff->count / entry->value_bytes;
+  const uint64_t present = entry->count < fitting ? entry->count : fitting;
+  const bool is_of_blocks = entry->tag == TIFFTAG_STRIPOFFSETS || entry->tag == TIFFTAG_STRIPBYTECOUNTS ||
+                            entry->tag == TIFFTAG_TILEOFFSETS || entry->tag == TIFFTAG_TILEBYTECOUNTS;
+  return present * (is_of_blocks ? BLOCK_VALUE_BYTES : entry->value_bytes);
 }
 
 uint64_t ccodecs_tiff_file_directory_bytes(const ccodecs_tiff_file *file, uint64_t offset) {
-  const tiff_numbers n = numbers_of(file);
-  const uint64_t entry_bytes = n.is_wide ? 20 : 12;
-  const uint32_t count_bytes = n.is_wide ? 8 : 2;
-  uint64_t entries = 0;
-  if ((offset == 0 && !find_first_directory(&n, &offset)) || !read_number(&n, offset, count_bytes, &entries)) {
+  const ccodecs_tiff tiff = contents_of(file);
+  if (offset == 0 && !ccodecs_tiff_first_directory(&tiff, &offset)) {
     return 0;
   }
   uint64_t total = 0;
-  const uint64_t fitting = (n.count - offset - count_bytes) / entry_bytes;
-  entries = entries < fitting ? entries : fitting;
-  for (uint64_t at = offset + count_bytes; entries > 0; entries--, at += entry_bytes) {
-    total += entry_bytes_at(&n, at);
+  const ccodecs_tiff_directory directory = ccodecs_tiff_directory_at(&tiff, offset);
+  for (uint64_t i = 0; i < directory.count; i++) {
+    const ccodecs_tiff_entry entry = ccodecs_tiff_entry_at(&tiff, &directory, i);
+    total += allocated_bytes(&tiff, &entry);
   }
   return total;
 }
 
 uint32_t ccodecs_tiff_file_count_pages(const ccodecs_tiff_file *file, uint32_t index, uint64_t *offset) {
   enum { MAX_DIRECTORIES = 65536 };
-  const tiff_numbers n = numbers_of(file);
+  const ccodecs_tiff tiff = contents_of(file);
   uint64_t at = 0;
   uint64_t marked = 0;
   uint32_t pages = 0;
-  find_first_directory(&n, &at);
+  ccodecs_tiff_first_directory(&tiff, &at);
   for (uint32_t i = 0; at != 0; i++) {
     if (at == marked || i == MAX_DIRECTORIES) {
       return at == marked ? 0 : UINT32_MAX;
     }
     marked = (i & (i - 1)) == 0 ? at : marked; // a loop contains one of these from some power of two on
-    bool is_page;
-    const uint64_t next = next_directory(&n, at, &is_page);
-    if (is_page || i == 0) {
+    const ccodecs_tiff_directory directory = ccodecs_tiff_directory_at(&tiff, at);
+    const bool is_readable = directory.is_whole && directory.count > 0;
+    if (i == 0 || (is_readable && !is_secondary(&tiff, &directory))) {
       *offset = pages == index ? at : *offset;
       pages++;
     }
-    at = next;
+    at = is_readable ? ccodecs_tiff_next_directory(&tiff, &directory) : 0;
   }
   return pages;
 }
 
 bool ccodecs_tiff_file_is_truncated(const ccodecs_tiff_file *file) {
-  const tiff_numbers n = numbers_of(file);
-  uint64_t directory = 0;
-  uint64_t entries = 0;
-  if (!find_first_directory(&n, &directory) || !read_number(&n, directory, n.is_wide ? 8 : 2, &entries)) {
+  const ccodecs_tiff tiff = contents_of(file);
+  uint64_t at = 0;
+  if (!ccodecs_tiff_first_directory(&tiff, &at)) {
     return true;
   }
-  const uint64_t entry_bytes = n.is_wide ? 20 : 12;
-  const uint64_t first = directory + (n.is_wide ? 8 : 2);
-  if (entries > (n.count - first) / entry_bytes) {
-    return true;
-  }
-  for (uint64_t i = 0; i < entries; i++) {
-    if (!has_values(&n, first + i * entry_bytes)) {
+  const ccodecs_tiff_directory directory = ccodecs_tiff_directory_at(&tiff, at);
+  for (uint64_t i = 0; i < directory.count; i++) {
+    const ccodecs_tiff_entry entry = ccodecs_tiff_entry_at(&tiff, &directory, i);
+    size_t count;
+    if (entry.value_bytes > 0 && entry.count > 0 && ccodecs_tiff_values(&tiff, &entry, &count) == NULL) {
       return true;
     }
   }
-  return false;
+  return !directory.is_whole;
 }
 
 #endif
