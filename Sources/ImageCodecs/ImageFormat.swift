@@ -106,8 +106,6 @@ extension ImageFormat {
     package var hasSequences = false
     /// Whether metadata may follow the image data.
     package var hasTrailingMetadata = false
-    /// Whether programs write metadata behind the image, so that a file is buffered where any of it may be kept.
-    package var buffersForMetadata = false
     /// The properties as an output format; `nil` for a format that is only decoded.
     package var output: Output?
   }
@@ -149,7 +147,7 @@ extension ImageFormat {
     case .tiff: Traits(handle: CCODECS_FORMAT_TIFF)
     case .jxl:
       Traits(
-        handle: CCODECS_FORMAT_JXL, hasSequences: true, buffersForMetadata: true,
+        handle: CCODECS_FORMAT_JXL, hasSequences: true,
         output: Output(
           fileExtension: "jxl", sizeCurve: .libjxl, optionGroup: .jxl, keeping: .never,
           decodingByteCounts: (9 << 20, 40)))

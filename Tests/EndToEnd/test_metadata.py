@@ -25,7 +25,7 @@ HARMLESS = {
     "JFIF:ResolutionUnit", "JFIF:XResolution", "JFIF:YResolution", "PNG:ImageWidth", "PNG:ImageHeight", "PNG:BitDepth",
     "PNG:ColorType", "PNG:Compression", "PNG:Filter", "PNG:Interlace", "RIFF:VP8Version", "RIFF:ImageWidth",
     "RIFF:ImageHeight", "RIFF:HorizontalScale", "RIFF:VerticalScale", "RIFF:WebP_Flags", "RIFF:AlphaIsUsed",
-    "RIFF:ImageSize",
+    "RIFF:ImageSize", "File:ExifByteOrder", "File:CurrentIPTCDigest",
 }
 
 
@@ -88,6 +88,12 @@ def test_results_carry_nothing(client, tmp_path, container, output, mode):
     assert tags(result(client, tmp_path, image, preferred_format=FORMATS[output], metadata=STRIP, max_width=20)) == {}
 
 
+def kept_copyright(container: str, output: str) -> dict[str, str]:
+    """Returns the tags of `make_image` with KEEP_COPYRIGHT."""
+    kept = {"EXIF:Artist": "Anna Beispiel", "EXIF:Copyright": "(c) 2024 Anna Beispiel"}
+    return kept | ({"IPTC:CopyrightNotice": "Someone"} if container == output == "JPEG" else {})
+
+
 @pytest.mark.parametrize("mode", ["RGB", "RGBA"])
 @pytest.mark.parametrize("container", FORMATS)
 @pytest.mark.parametrize("output", FORMATS)
@@ -96,8 +102,7 @@ def test_copyright_is_kept_alone(client, tmp_path, container, output, mode):
         return
     kept = result(client, tmp_path, make_image(container, mode), preferred_format=FORMATS[output], metadata=KEEP_COPYRIGHT)
     found = tags(kept)
-    found.pop("File:ExifByteOrder", None)
-    assert found == {"EXIF:Artist": "Anna Beispiel", "EXIF:Copyright": "(c) 2024 Anna Beispiel"}
+    assert found == kept_copyright(container, output)
     with Image.open(kept) as image:
         image.load()
         assert dict(image.getexif()) == {0x013B: "Anna Beispiel", 0x8298: "(c) 2024 Anna Beispiel"}
@@ -143,6 +148,23 @@ def test_all_is_kept_without_what_is_private(client, tmp_path, container, output
     assert "ExifTool:Warning" not in found
 
 
+@pytest.mark.parametrize(
+    "container",
+    [*FORMATS, pytest.param("AVIF", marks=built_in("avif")), pytest.param("TIFF", marks=built_in("tiff"))])
+@pytest.mark.parametrize("output", OUTPUTS)
+def test_rights_of_xmp_and_iptc_are_kept_alone(client, tmp_path, container, output):
+    has_iptc = container in ("JPEG", "TIFF")
+    rights = ["-XMP-xmpRights:WebStatement=https://example.com/terms", "-XMP-plus:LicensorURL=https://example.com/buy"]
+    more = ["-IPTC:By-line=Anna", "-IPTC:CopyrightNotice=(c) Anna", "-IPTC:City=Dorf"] if has_iptc else []
+    image = photographed(container, tmp_path, *rights, *more)
+    found = tags(result(client, tmp_path, image, preferred_format=output, metadata=KEEP_COPYRIGHT, max_width=50))
+    kept = {"EXIF:Artist": "Anna", "EXIF:Copyright": "(c) Anna", "XMP:Creator": ["Anna"]}
+    kept |= {"XMP:WebStatement": "https://example.com/terms", "XMP:Licensor": [{"LicensorURL": "https://example.com/buy"}]}
+    if has_iptc and output == 2:
+        kept |= {"IPTC:By-line": "Anna", "IPTC:CopyrightNotice": "(c) Anna"}
+    assert {name: value for name, value in found.items() if name.startswith(("EXIF:", "XMP:", "IPTC:"))} == kept
+
+
 @built_in("jxl")
 @pytest.mark.parametrize("policy", [KEEP_ALL, 2])
 def test_metadata_of_a_jpeg_xl_is_kept(client, tmp_path, policy):
@@ -162,6 +184,46 @@ def test_metadata_of_a_tiff_is_that_of_its_page(client, tmp_path, policy):
         assert [each["EXIF:Artist"] for each in found] == ["Anna", "Ben"]
         assert [each.get("EXIF:Copyright") for each in found] == ["(c) Anna", None]
         assert not any("Strip" in name or "Photometric" in name for each in found for name in each)
+
+
+@built_in("tiff")
+@pytest.mark.parametrize("is_big", [False, True])
+def test_metadata_of_a_tiff_includes_its_directories(client, tmp_path, is_big):
+    stored = tiff_with_directories(is_big)
+    options = {"metadata": SELECTED, "keep_exif": True, "keep_location": True}
+    found = tags(result(client, tmp_path, stored, preferred_format=2, **options))
+    assert found["EXIF:Artist"] == "Anna"
+    assert found["EXIF:DateTimeOriginal"] == "2020:01:02 03:04:05"
+    assert found["EXIF:GPSLatitudeRef"] == "North"
+
+
+def tiff_with_directories(is_big: bool) -> bytes:
+    """Returns a TIFF of 8x8 gray pixels with directories of EXIF and GPS data, which have the widest type of pointers."""
+    size, count = ("Q", "Q") if is_big else ("I", "H")
+    width = struct.calcsize(size)
+    data = bytearray((b"II+\0\x08\0\0\0" if is_big else b"II*\0") + bytes(width))
+    pixels = len(data)
+    data += bytes(range(64))
+
+    def append(entries: dict[int, bytes | int]) -> int:
+        rows = b""
+        for tag, value in sorted(entries.items()):
+            is_pointer = tag in (0x8769, 0x8825)
+            kind = 2 if isinstance(value, bytes) else 18 if is_pointer and is_big else 4
+            values = value if isinstance(value, bytes) else struct.pack("<Q" if kind == 18 else "<I", value)
+            inline = values.ljust(width, b"\0")
+            if len(values) > width:
+                inline = struct.pack("<" + size, len(data))
+                data.extend(values)
+            rows += struct.pack("<HH" + size, tag, kind, len(values) if kind == 2 else 1) + inline
+        data.extend(struct.pack("<" + count, len(entries)) + rows + bytes(width))
+        return len(data) - width - len(rows) - struct.calcsize(count)
+
+    shape = {0x100: 8, 0x101: 8, 0x102: 8, 0x103: 1, 0x106: 1, 0x111: pixels, 0x115: 1, 0x116: 8, 0x117: 64}
+    directories = {0x8769: append({0x9003: b"2020:01:02 03:04:05\0"}), 0x8825: append({1: b"N\0"})}
+    first = append({**shape, 0x13B: b"Anna\0", **directories})
+    data[pixels - width:pixels] = struct.pack("<" + size, first)
+    return bytes(data)
 
 
 def tiff(order: str, pages: list[dict[int, str]]) -> bytes:

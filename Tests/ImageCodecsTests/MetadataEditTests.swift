@@ -247,6 +247,52 @@ struct MetadataEditTests {
     #expect(edit.edited(ImageMetadata()).iptc.isEmpty)
   }
 
+  @Test("of XMP only creators and rights are kept, and nothing if there are none", arguments: [true, false])
+  func rightsOfXMP(asAttributes: Bool) {
+    let names =
+      "xmlns:dc='http://purl.org/dc/elements/1.1/' xmlns:r='http://ns.adobe.com/xap/1.0/rights/' "
+      + "xmlns:plus='http://ns.useplus.org/ldf/xmp/1.0/' xmlns:photoshop='http://ns.adobe.com/photoshop/1.0/'"
+    let (page, city) = ("https://example.com/terms", "Dorf")
+    let description =
+      asAttributes
+      ? "<rdf:Description rdf:about='' r:WebStatement='\(page)' photoshop:Credit='Agency' photoshop:City='\(city)' \(names)>"
+      : "<rdf:Description rdf:about='' \(names)>text<r:WebStatement>\(page)</r:WebStatement>"
+        + "<photoshop:City>\(city)</photoshop:City><photoshop:Credit>Agency</photoshop:Credit>"
+    let packet = { (rights: String) in
+      Array(
+        ("<?secret?><x:xmpmeta xmlns:x='adobe:ns:meta/' x:xmptk='Tool'><x:other>more</x:other>"
+          + "<rdf:RDF xmlns:rdf='http://www.w3.org/1999/02/22-rdf-syntax-ns#'>\(rights)<dc:title>Title</dc:title>"
+          + "<dc:creator><rdf:Seq><rdf:li xml:lang='de'>Anna</rdf:li></rdf:Seq></dc:creator>"
+          + "<plus:Licensor>Owner</plus:Licensor></rdf:Description></rdf:RDF></x:xmpmeta>").utf8)
+    }
+    let edit = MetadataEdit(keepsXMP: true, keepsOnlyRights: true)
+    let kept = edit.edited(ImageMetadata(xmp: packet(description))).xmp
+    for text in [page, "Agency", "<rdf:li xml:lang='de'>Anna</rdf:li>", "Owner", "xmlns:r="] {
+      #expect(Self.holds(kept, text), "\(text)")
+    }
+    for text in [city, "Title", "secret", "more", "Tool", "text"] { #expect(!Self.holds(kept, text), "\(text)") }
+    // A packet that is edited already stays as it is.
+    #expect(edit.edited(ImageMetadata(xmp: kept)).xmp == kept)
+    let without =
+      "<x:xmpmeta xmlns:x='adobe:ns:meta/'><rdf:RDF xmlns:rdf='http://www.w3.org/1999/02/22-rdf-syntax-ns#'>"
+      + "<rdf:Description \(names) photoshop:City='Dorf'><dc:title>T</dc:title></rdf:Description></rdf:RDF></x:xmpmeta>"
+    #expect(edit.edited(ImageMetadata(xmp: Array(without.utf8))).xmp.isEmpty)
+  }
+
+  @Test("of IPTC only creators and rights are kept, and nothing if there are none")
+  func rightsOfIPTC() {
+    func dataset(_ number: UInt8, _ text: String) -> [UInt8] {
+      [0x1C, 2, number, 0, UInt8(text.utf8.count)] + Array(text.utf8)
+    }
+    let edit = MetadataEdit(keepsIPTC: true, keepsOnlyRights: true)
+    let encoding: [UInt8] = [0x1C, 1, 90, 0, 3, 0x1B, 0x25, 0x47]
+    let rights = dataset(80, "Anna") + dataset(116, "(c) Anna")
+    #expect(
+      edit.edited(ImageMetadata(iptc: encoding + dataset(90, "Dorf") + rights + dataset(5, "Title"))).iptc
+        == encoding + rights)
+    #expect(edit.edited(ImageMetadata(iptc: encoding + dataset(90, "Dorf"))).iptc.isEmpty)
+  }
+
   @Test("texts are written without any metadata of the image")
   func texts() {
     let edit = MetadataEdit(texts: MetadataTexts(title: "A", copyright: "B", description: "C"))

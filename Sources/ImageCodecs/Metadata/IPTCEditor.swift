@@ -13,6 +13,8 @@ struct IPTCEditor {
     static let description: UInt8 = 120
     /// A preview, its format and its version.
     static let preview: ClosedRange<UInt8> = 200...202
+    /// The creator and the creator's title, the credit, the source, the copyright, and whom to ask.
+    static let rights: Set<UInt8> = [80, 85, 110, 115, 116, 118]
   }
 
   let edit: MetadataEdit
@@ -44,6 +46,11 @@ struct IPTCEditor {
       entry.record != Self.record
         || !(replaced.contains(entry.dataset) || Dataset.preview.contains(entry.dataset))
     }.filter { edit.allowsValue(byteCount: $0.value.count) }
+    if edit.keepsOnlyRights {
+      entries.removeAll { !Self.statesRights($0) }
+      // The encoding alone states nothing.
+      if entries.allSatisfy({ $0.record != Self.record }) { return [] }
+    }
     guard !entries.isEmpty else { return [] }
     if !texts.isEmpty { entries = Self.inUTF8(entries) }
     entries += texts.map { dataset, text, maxByteCount in
@@ -51,6 +58,11 @@ struct IPTCEditor {
     }
     let output = entries.flatMap(\.bytes)
     return output.count <= Self.maxByteCount ? output : []
+  }
+
+  /// Whether a dataset is kept with the rights: it states them, or is the encoding of texts.
+  private static func statesRights(_ entry: Entry) -> Bool {
+    entry.record == record ? Dataset.rights.contains(entry.dataset) : entry.record == 1 && entry.dataset == 90
   }
 
   /// Returns the datasets up to the first one that is malformed or extended, as previews are.

@@ -8,6 +8,8 @@ package struct MetadataEdit: Sendable, Hashable {
   package var keepsXMP = false
   /// Whether IPTC is kept.
   package var keepsIPTC = false
+  /// Whether of XMP and IPTC only the creator, the copyright and the terms of use are kept.
+  package var keepsOnlyRights = false
   /// Whether the position at which a photograph was taken is kept.
   package var keepsLocation = false
   /// Whether serial numbers and the owner of a camera are kept.

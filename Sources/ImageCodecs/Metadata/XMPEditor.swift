@@ -87,7 +87,7 @@ struct XMPEditor {
       return local == "format"  // of the file that the image came from
         || (local == "title" && texts.title != nil) || (local == "rights" && texts.copyright != nil)
         || (local == "description" && texts.description != nil)
-    case .other: return false
+    case .rights, .photoshop, .iptcCore, .other: return false
     }
   }
 
@@ -103,13 +103,15 @@ struct XMPEditor {
     while let token = reader.next() {
       switch token {
       case .text(let text):
-        if droppedDepth == nil && !open.isEmpty && edit.allowsValue(byteCount: text.count) { output += text }
+        if droppedDepth == nil && !open.isEmpty && keeps(text: text, in: open) { output += text }
       case .instruction(let text):
-        if droppedDepth == nil && edit.allowsValue(byteCount: text.count) { output += text }
+        if droppedDepth == nil && keeps(text: text, in: open) { output += text }
       case .start(let name, let attributes, let isEmpty):
         guard namespaces.open(attributes, depth: open.count) else { return nil }
-        if droppedDepth == nil && isDropped(name, namespaces) { droppedDepth = open.count }
-        if droppedDepth == nil { output += tag(name, attributes, namespaces) + Array((isEmpty ? "/>" : ">").utf8) }
+        if droppedDepth == nil && !keeps(name, in: open, namespaces) { droppedDepth = open.count }
+        if droppedDepth == nil {
+          output += tag(name, attributes, in: open, namespaces) + Array((isEmpty ? "/>" : ">").utf8)
+        }
         if isEmpty { namespaces.close(depth: open.count) } else { open.append(name) }
         if isEmpty && droppedDepth == open.count { droppedDepth = nil }
         if open.count > Self.maxDepth { return nil }
@@ -126,16 +128,29 @@ struct XMPEditor {
         if droppedDepth == open.count { droppedDepth = nil }
       }
     }
-    return reader.isAtEnd && open.isEmpty && isComplete ? output : nil
+    guard reader.isAtEnd, open.isEmpty, isComplete else { return nil }
+    return edit.keepsOnlyRights && XMPRights.isEmpty(output) ? nil : output
+  }
+
+  private func keeps(_ name: ArraySlice<UInt8>, in open: [ArraySlice<UInt8>], _ namespaces: XMPNamespaces) -> Bool {
+    !isDropped(name, namespaces) && (!edit.keepsOnlyRights || XMPRights.includes(name, in: open, namespaces))
+  }
+
+  private func keeps(text: ArraySlice<UInt8>, in open: [ArraySlice<UInt8>]) -> Bool {
+    edit.allowsValue(byteCount: text.count) && (!edit.keepsOnlyRights || XMPRights.includes(text: text, in: open))
   }
 
   /// Returns a tag with its attributes that remain, without its end.
+  /// - `open`: the names of the elements around it.
   private func tag(
-    _ name: ArraySlice<UInt8>, _ attributes: [XMLReader.Attribute], _ namespaces: XMPNamespaces
+    _ name: ArraySlice<UInt8>, _ attributes: [XMLReader.Attribute], in open: [ArraySlice<UInt8>],
+    _ namespaces: XMPNamespaces
   ) -> [UInt8] {
     var tag = [UInt8(ascii: "<")] + name
     for attribute in attributes
-    where !isDropped(attribute.name, namespaces) && edit.allowsValue(byteCount: attribute.text.count) {
+    where !isDropped(attribute.name, namespaces) && edit.allowsValue(byteCount: attribute.text.count)
+      && (!edit.keepsOnlyRights || XMPRights.includes(attribute: attribute.name, of: open + [name], namespaces))
+    {
       tag.append(UInt8(ascii: " "))
       tag += attribute.text
     }

@@ -10,6 +10,12 @@ struct XMPNamespaces {
     case position
     /// Titles, rights and descriptions.
     case dublinCore
+    /// Owners, licensors and terms of use.
+    case rights
+    /// Credits, among other things.
+    case photoshop
+    /// How to contact the creator, among other things.
+    case iptcCore
     case other
   }
 
@@ -18,7 +24,9 @@ struct XMPNamespaces {
   private static let names: [(String, Kind)] = [
     ("http://ns.google.com/photos/", .dataBehindImage), ("http://ns.apple.com/", .dataBehindImage),
     ("http://ns.adobe.com/hdr-gain-map/", .dataBehindImage), ("http://www.w3.org/2003/01/geo/", .position),
-    ("http://purl.org/dc/elements/", .dublinCore),
+    ("http://purl.org/dc/elements/", .dublinCore), ("http://ns.adobe.com/xap/1.0/rights/", .rights),
+    ("http://ns.useplus.org/", .rights), ("http://creativecommons.org/ns#", .rights),
+    ("http://ns.adobe.com/photoshop/", .photoshop), ("http://iptc.org/std/Iptc4xmpCore/", .iptcCore),
   ]
   private static let usualPrefixes: [String: Kind] = [
     "hdrgm": .dataBehindImage, "HDRGainMap": .dataBehindImage, "Container": .dataBehindImage,

@@ -47,5 +47,5 @@ extension ProcessingConfiguration {
   }
 
   /// Whether the metadata of the image is needed.
-  package var readsMetadata: Bool { metadata == .keepAll || metadata == .selected }
+  package var readsMetadata: Bool { metadata != nil && metadata != .strip }
 }

@@ -35,9 +35,11 @@ extension ImageAttachments {
     case .strip:
       return texts.isEmpty ? EmbeddedMetadata() : EmbeddedMetadata(edit.edited(ImageMetadata()))
     case .keepCopyright:
-      if texts.isEmpty, edit.maxValueByteCount == nil { return EmbeddedMetadata(exif: copyright) }
-      edit.keepsEXIF = true
-      return EmbeddedMetadata(edit.edited(ImageMetadata(exif: copyright)))
+      (edit.keepsEXIF, edit.keepsXMP, edit.keepsIPTC, edit.keepsOnlyRights) = (true, true, true, true)
+      var kept = edit.edited(ImageMetadata(exif: copyright, xmp: metadata.xmp, iptc: metadata.iptc))
+      // Nothing is added to artist and copyright.
+      if texts.isEmpty, edit.maxValueByteCount == nil { kept.exif = copyright }
+      return EmbeddedMetadata(kept)
     case .keepAll: (edit.keepsEXIF, edit.keepsXMP, edit.keepsIPTC) = (true, true, true)
     case .selected:
       edit.keepsEXIF = configuration.keepEXIF ?? false
