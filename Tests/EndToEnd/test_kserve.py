@@ -87,9 +87,20 @@ def test_metadata(models):
     assert model.name == "classifier" and list(model.versions) == ["1"]
     assert [(each.name, each.datatype, list(each.shape)) for each in model.inputs] == [("image", "BYTES", [-1])]
     assert [(each.name, each.datatype, list(each.shape)) for each in model.outputs] == [
-        ("tensor", "FP32", [-1, 3, 224, 224]), ("error", "BYTES", [-1])]
+        ("tensor", "FP32", [-1, 3, 224, 224]), ("error", "BYTES", [-1]),
+        ("content_box", "INT32", [-1, 4]), ("image_size", "INT32", [-1, 2])]
     assert list(models.get_model_metadata("pixels").outputs[0].shape) == [-1, 64, 64, 3]
     assert list(models.get_model_metadata("fitted").outputs[0].shape) == [-1, -1, -1, 3]
+
+
+def test_boxes_show_where_a_padded_result_has_its_image(models):
+    out = io.BytesIO()
+    Image.new("RGB", (200, 100), (255, 0, 0)).save(out, "PNG")
+    result = infer(models, "pixels", [out.getvalue()], outputs=["tensor", "content_box", "image_size"])
+    assert result.as_numpy("content_box").tolist() == [[0, 16, 64, 32]]
+    assert result.as_numpy("image_size").tolist() == [[200, 100]]
+    green = result.as_numpy("tensor")[0, :, :, 1]
+    assert (green[16:48] == 0).all() and (green[:16] == 255).all() and (green[48:] == 255).all()
 
 
 @pytest.mark.parametrize("column", [False, True])

@@ -14,8 +14,8 @@ final class InferenceJob: Sendable {
   /// Cancelled with the call, and when an image fails it.
   private let cancellation = Cancellation()
   private let batch: TensorBatch
-  /// The errors of images that did not fail the call, by index.
-  private let errors = Mutex<[Int: any Error]>([:])
+  /// The outcomes of the images that did not fail the call, by index.
+  private let outcomes = Mutex<[Int: InferenceOutcome]>([:])
 
   /// Creates the job of a call.
   ///
@@ -38,7 +38,7 @@ final class InferenceJob: Sendable {
     batch = TensorBatch(
       rowCount: request.images.count, maxByteCount: environment.limits.maxMessageByteCount, budget: environment.memory
     ) { [request] shape, byteCount in
-      try InferenceResponse(request, model, request.returnsTensor ? shape : nil)
+      try InferenceResponse(request, model, shape)
         .head(rowsByteCount: request.returnsTensor ? byteCount : nil)
     }
   }
@@ -63,13 +63,12 @@ final class InferenceJob: Sendable {
         throw error
       }
     }
-    let errors = self.errors.withLock { $0 }
-    if errors.count == request.images.count, let (row, error) = errors.min(by: { $0.key < $1.key }) {
-      throw IndexedImageError(index: row, error: error)
+    let outcomes = self.outcomes.withLock { outcomes in request.images.indices.compactMap { outcomes[$0] } }
+    if let error = outcomes[0].error, outcomes.allSatisfy({ $0.error != nil }) {
+      throw IndexedImageError(index: 0, error: error)
     }
     return try batch.take(
-      withRows: request.returnsTensor,
-      tail: request.reportsErrors ? InferenceResponse.tail(errors, rowCount: request.images.count) : [])
+      withRows: request.returnsTensor, tail: InferenceResponse.tail(outcomes, outputs: request.outputs))
   }
 
   /// Processes one image.
@@ -77,23 +76,24 @@ final class InferenceJob: Sendable {
     let span = environment.tracer.startSpan("item", ofKind: .internal)
     defer { span.end() }
     span.attributes["imageworker.item_id"] = String(row)
+    let sink = TensorSink(batch, row: row)
     do {
-      try await ServiceContext.$current.withValue(span.context) { try await job(of: row).run() }
+      try await ServiceContext.$current.withValue(span.context) { try await job(of: row, to: sink).run() }
+      outcomes.withLock { $0[row] = sink.outcome }
     } catch {
       span.record(error)
       try note(error, of: row)
     }
   }
 
-  private func job(of row: Int) -> ImageJob {
+  private func job(of row: Int, to sink: TensorSink) -> ImageJob {
     let memory = environment.memory
     var caller = caller
     // The call was admitted for one image, whose message had not arrived.
     caller.isPromised = memory.receivesMessages && row == 0
     return ImageJob(
       [rendition], from: WholeImage(request.images[row], isCharged: memory.receivesMessages),
-      to: TensorSink(batch, row: row), admission: memory,
-      environment: environment, cancellation: cancellation, caller: caller)
+      to: sink, admission: memory, environment: environment, cancellation: cancellation, caller: caller)
   }
 
   /// Notes the error of an image.
@@ -104,6 +104,6 @@ final class InferenceJob: Sendable {
     guard request.reportsErrors else { throw IndexedImageError(index: row, error: error) }
     environment.metrics.failed(error, isCancelled: false)
     batch.clear(row)
-    errors.withLock { $0[row] = error }
+    outcomes.withLock { $0[row] = .failure(error) }
   }
 }

@@ -7,8 +7,8 @@ internal import ImagePipeline
 struct InferenceModel {
   /// The only version of each model.
   static let version = "1"
-  /// The names of its tensors.
-  static let (input, output, errors) = ("image", "tensor", "error")
+  /// The name of the tensor with the images.
+  static let input = "image"
 
   let name: String
   let description: String
@@ -29,6 +29,18 @@ struct InferenceModel {
     do throws(PipelineError) { try configuration.validate() } catch { return false }
     return true
   }
+}
+
+/// A tensor that a model returns, by its name. A response has those that the client asks for in this order.
+enum InferenceOutput: String, CaseIterable {
+  /// The results.
+  case tensor
+  /// The reason and the message of each image that failed.
+  case error
+  /// The part of each result that shows the image: its left and upper edge, width and height in pixels.
+  case contentBox = "content_box"
+  /// The width and the height of each image in pixels, as displayed.
+  case imageSize = "image_size"
 }
 
 extension WorkerEnvironment {

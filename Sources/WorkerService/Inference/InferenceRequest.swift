@@ -1,4 +1,5 @@
 internal import FoundationEssentials
+internal import ImagePipeline
 
 /// The content of a call of `ModelInfer` except its model.
 struct InferenceRequest: Sendable {
@@ -10,14 +11,28 @@ struct InferenceRequest: Sendable {
   let id: String
   /// The images, in their order.
   let images: [Data]
+  /// What the client asks for: the tensor, if it names nothing.
+  let outputs: Set<InferenceOutput>
+
   /// Whether images that fail are reported in an output; otherwise they fail the call.
-  let reportsErrors: Bool
-  /// Whether the tensor is returned; otherwise only the errors are.
-  let returnsTensor: Bool
+  var reportsErrors: Bool { outputs.contains(.error) }
+  /// Whether the tensor is returned; otherwise only what belongs to it is.
+  var returnsTensor: Bool { outputs.contains(.tensor) }
 }
 
 struct IndexedImageError: Error {
   /// The index of the image in the call.
   let index: Int
   let error: any Error
+}
+
+/// The outcome of one image of a call.
+enum InferenceOutcome {
+  /// - content: The part of the result that shows the image.
+  /// - imageSize: The size of the image as displayed.
+  case result(content: PixelRect, imageSize: PixelSize)
+  case failure(any Error)
+
+  /// The error of an image without a result.
+  var error: (any Error)? { if case .failure(let error) = self { error } else { nil } }
 }

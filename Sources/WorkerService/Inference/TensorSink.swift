@@ -6,6 +6,9 @@ final class TensorSink: ResultSink {
   private let row: Int
   private var filled = 0
   private var rowByteCount = 0
+  private var content: PixelRect?
+  /// The outcome of the image, after its report.
+  private(set) var outcome: InferenceOutcome?
 
   init(_ batch: TensorBatch, row: Int) {
     self.batch = batch
@@ -17,13 +20,15 @@ final class TensorSink: ResultSink {
     case .header(let info):
       guard let tensor = info.tensor else { throw PipelineError(.internalDefect, "a result is not raw") }
       rowByteCount = try batch.begin(row, TensorShape(tensor))
+      content = tensor.content
     case .chunk(let bytes):
       try batch.write(bytes, to: row, at: filled)
       filled += bytes.count
-    case .report:
-      guard filled == rowByteCount else {
+    case .report(let report):
+      guard let content, filled == rowByteCount else {
         throw PipelineError(.internalDefect, "a result has fewer bytes than its shape")
       }
+      outcome = .result(content: content, imageSize: report.processing.input.size)
     case .failure(let error): throw error
     }
   }

@@ -24,9 +24,7 @@ extension InferenceRequest {
       throw Self.invalid("id", "has \(wire.id.utf8.count) bytes; at most \(Self.maxIDByteCount) are accepted")
     }
     id = wire.id
-    let outputs = try Self.outputs(wire.outputs)
-    reportsErrors = outputs.contains(InferenceModel.errors)
-    returnsTensor = !reportsErrors || outputs.contains(InferenceModel.output)
+    outputs = try Self.outputs(wire.outputs)
     images = try Self.images(wire, count: count)
   }
 
@@ -52,24 +50,23 @@ extension InferenceRequest {
     return Int(count)
   }
 
-  /// Returns the names of the requested outputs.
+  /// Returns the requested outputs; the tensor, if there are none.
   private static func outputs(
     _ outputs: [Inference_ModelInferRequest.InferRequestedOutputTensor]
-  ) throws(PipelineError) -> Set<String> {
-    var names: Set<String> = []
+  ) throws(PipelineError) -> Set<InferenceOutput> {
+    var found: Set<InferenceOutput> = []
     for (index, output) in outputs.enumerated() {
       let field = "outputs[\(index)]"
       try checkParameters(output.parameters, "\(field).parameters")
-      guard [InferenceModel.output, InferenceModel.errors].contains(output.name) else {
-        throw invalid(
-          "\(field).name",
-          "is \"\(output.name.beginning)\"; it must be \"\(InferenceModel.output)\" or \"\(InferenceModel.errors)\"")
+      guard let named = InferenceOutput(rawValue: output.name) else {
+        let names = InferenceOutput.allCases.map { "\"\($0.rawValue)\"" }.joined(separator: ", ")
+        throw invalid("\(field).name", "is \"\(output.name.beginning)\"; it must be one of \(names)")
       }
-      guard names.insert(output.name).inserted else {
+      guard found.insert(named).inserted else {
         throw invalid("\(field).name", "is \"\(output.name)\", which another output has, too")
       }
     }
-    return names
+    return found.isEmpty ? [.tensor] : found
   }
 
   // MARK: Images
@@ -126,10 +123,10 @@ extension Inference_ModelMetadataResponse {
     if !model.description.isEmpty { properties = ["description": model.description] }
     let shape = TensorShape(model.configuration)
     inputs = [Self.tensor(InferenceModel.input, "BYTES", [-1])]
-    outputs = [
-      Self.tensor(InferenceModel.output, shape.datatype, [-1] + shape.dimensions.map { Int64($0 ?? -1) }),
-      Self.tensor(InferenceModel.errors, "BYTES", [-1]),
-    ]
+    outputs = InferenceOutput.allCases.map { output in
+      let type = output.type(shape)
+      return Self.tensor(output.rawValue, type.datatype, [-1] + type.shape)
+    }
   }
 
   private static func tensor(_ name: String, _ datatype: String, _ shape: [Int64]) -> TensorMetadata {

@@ -31,9 +31,9 @@ struct InferenceTests {
       #expect(classifier.properties == ["description": "The input of a classifier."])
       #expect(classifier.inputs.map(\.name) == ["image"] && classifier.inputs.map(\.datatype) == ["BYTES"])
       #expect(classifier.inputs[0].shape == [-1])
-      #expect(classifier.outputs.map(\.name) == ["tensor", "error"])
-      #expect(classifier.outputs.map(\.datatype) == ["FP32", "BYTES"])
-      #expect(classifier.outputs.map(\.shape) == [[-1, 3, 24, 32], [-1]])
+      #expect(classifier.outputs.map(\.name) == ["tensor", "error", "content_box", "image_size"])
+      #expect(classifier.outputs.map(\.datatype) == ["FP32", "BYTES", "INT32", "INT32"])
+      #expect(classifier.outputs.map(\.shape) == [[-1, 3, 24, 32], [-1], [-1, 4], [-1, 2]])
       for (name, datatype, shape) in [("detector", "FP16", [-1, 40, 40, 3]), ("bounded", "BF16", [-1, -1, -1, 1])] {
         let model = try await models.modelMetadata(.with { ($0.name, $0.version) = (name, "1") })
         #expect(model.outputs[0].shape == shape.map { Int64($0) } && model.outputs[0].datatype == datatype)
@@ -138,6 +138,38 @@ struct InferenceTests {
       let failing = [Array(photo.dropLast(3000)), [1]]
       let all = await failure { _ = try await models.modelInfer(.raw("classifier", failing, outputs: ["error"])) }
       #expect(all?.message.hasPrefix("image 0: ") == true)
+    }
+  }
+
+  @Test("return where results show their images, and the sizes of these")
+  func boxes() async throws {
+    try await withModels { models, client, _ in
+      let images = [Self.photos[0], Array("no image".utf8), Self.photos[2]]
+      let response = try await models.modelInfer(
+        .raw("detector", images, outputs: ["image_size", "error", "content_box"]))
+      #expect(response.outputs.map(\.name) == ["error", "content_box", "image_size"])
+      #expect(response.outputs.map(\.shape) == [[3], [3, 4], [3, 2]])
+      var expected: (boxes: [Int], sizes: [Int]) = ([], [])
+      for photo in [Self.photos[0], Self.photos[2]] {
+        let result = try await client.process(photo, preset: "detector") { $0.preferredFormat = .raw }
+        let (box, size) = (try #require(result.header?.tensor.content), try #require(result.report?.input))
+        #expect(box.width < 40 || box.height < 40)
+        expected.boxes += [box.x, box.y, box.width, box.height].map(Int.init)
+        expected.sizes += [size.width, size.height].map(Int.init)
+      }
+      expected.boxes.insert(contentsOf: [0, 0, 0, 0], at: 4)
+      expected.sizes.insert(contentsOf: [0, 0], at: 2)
+      try #require(response.rawOutputContents.count == 3)
+      #expect(Self.integers(response.rawOutputContents[1]) == expected.boxes)
+      #expect(Self.integers(response.rawOutputContents[2]) == expected.sizes)
+    }
+  }
+
+  private static func integers(_ bytes: Data) -> [Int] {
+    bytes.withUnsafeBytes { bytes in
+      stride(from: 0, to: bytes.count, by: 4).map {
+        Int(Int32(littleEndian: bytes.loadUnaligned(fromByteOffset: $0, as: Int32.self)))
+      }
     }
   }
 
