@@ -118,4 +118,71 @@ struct LenienceTests {
     #expect(part.planes[0].prefix(240 * 32) == whole.planes[0].prefix(240 * 32))
     #expect(part.planes[0].last == 128)
   }
+
+  private static func little(_ value: Int, _ byteCount: Int = 4) -> [UInt8] {
+    Container.littleEndian(value, byteCount: byteCount)
+  }
+
+  /// Returns the header of a bitmap of 3x2 pixels, and its palette or masks.
+  private static func bitmapHeader(
+    height: Int = 2, bits: Int, compression: Int, colorCount: Int = 0, _ rest: [UInt8] = []
+  ) -> [UInt8] {
+    little(40) + little(3) + little(height) + little(1, 2) + little(bits, 2) + little(compression) + little(0)
+      + little(0) + little(0) + little(colorCount) + little(0) + rest
+  }
+
+  @Test("a BMP's last run of a row may be padded, and its end may be missing", arguments: [1, 7, .max])
+  func longRuns(windowByteCount: Int) throws {
+    let palette: [UInt8] = [0, 0, 0, 0, 1, 2, 3, 0, 4, 5, 6, 0]
+    let header = Self.bitmapHeader(bits: 8, compression: 1, colorCount: 3, palette)
+    let start = Array("BM".utf8) + Self.little(0) + Self.little(0) + Self.little(14 + header.count) + header
+    for data: [UInt8] in [
+      [2, 1, 2, 2, 0, 0, 1, 2, 3, 0, 0, 1],  // both rows end with runs that are longer
+      [2, 1, 2, 2, 0, 0, 1, 2, 2, 0, 9, 9, 9],  // no end, and other data
+      [2, 1, 0, 4, 2, 1, 1, 1, 0, 0, 1, 2, 3, 0],
+    ] {
+      let pixels = try Pixels.decode(start + data, windowByteCount: windowByteCount)
+      #expect(pixels.planes == [[6, 5, 4, 0, 0, 0, 0, 0, 0, 3, 2, 1, 3, 2, 1, 6, 5, 4]], "\(data)")
+    }
+    #expect(throws: CodecError.self) {
+      try Pixels.decode(start + [3, 1, 1, 2, 0, 0, 3, 0, 0, 1], windowByteCount: windowByteCount)
+    }
+  }
+
+  @Test("an icon's bitmap may have masks of its channels, and no mask of its shape", arguments: [1, 7, .max])
+  func icons(windowByteCount: Int) throws {
+    func icon(bits: Int, _ image: [UInt8]) -> [UInt8] {
+      [0, 0, 1, 0, 1, 0, 3, 2, 0, 0, 1, 0] + Self.little(bits, 2) + Self.little(image.count) + Self.little(22) + image
+    }
+    let masks = Self.little(0xFF0000) + Self.little(0xFF00) + Self.little(0xFF)
+    let colors: [[UInt8]] = [[1, 2, 3], [4, 5, 6], [7, 8, 9], [10, 11, 12], [13, 14, 15], [16, 17, 18]]
+    let deep = colors.flatMap { $0 + [255] }
+    let masked = icon(bits: 32, Self.bitmapHeader(height: 4, bits: 32, compression: 3, masks) + deep)
+    let rows = colors[0...2].flatMap(\.self) + [0, 0, 0] + colors[3...5].flatMap(\.self) + [0, 0, 0]
+    let plain = icon(bits: 24, Self.bitmapHeader(height: 4, bits: 24, compression: 0) + rows)
+    let displayed = (colors[3...5] + colors[0...2]).flatMap { $0.reversed() + [255] }
+    for file in [masked, plain] {
+      #expect(try Pixels.decode(file, windowByteCount: windowByteCount).planes == [displayed])
+      #expect(throws: CodecError.self) { try Pixels.decode(Array(file.dropLast()), windowByteCount: windowByteCount) }
+    }
+  }
+
+  @Test("a PAM's header may have blanks around its fields", arguments: [1, 7, .max])
+  func blanks(windowByteCount: Int) throws {
+    for header in [
+      "P7\n  WIDTH  2\nHEIGHT\t1\nDEPTH 1\nMAXVAL 255\nENDHDR \n",
+      "P7\r\nWIDTH 2\r\nHEIGHT 1\r\nDEPTH 1\r\nMAXVAL 255\r\nENDHDR\r\n",
+    ] {
+      #expect(try Pixels.decode(Array(header.utf8) + [7, 9], windowByteCount: windowByteCount).planes == [[7, 9]])
+    }
+  }
+
+  @Test("a damaged PNG has all rows in front of the damage, however its bytes arrive", arguments: [1, 7, 300])
+  func rowsBeforeDamage(windowByteCount: Int) throws {
+    let file = Fixture.bytes("damaged-deflate.png")
+    let whole = try Pixels.decode(file, toleratesDamage: true)
+    let pixels = try Pixels.decode(file, windowByteCount: windowByteCount, toleratesDamage: true)
+    #expect(pixels.planes == whole.planes && pixels.warnings == whole.warnings)
+    #expect(throws: CodecError.self) { try Pixels.decode(file, windowByteCount: windowByteCount) }
+  }
 }

@@ -30,7 +30,7 @@ static bool inflate_all(ccodecs_inflater *inflater, ccodecs_input *input, uint8_
 }
 
 bool ccodecs_profile_inflate(const uint8_t *bytes, size_t count, ccodecs_bytes *profile, ccodecs_budget *budget) {
-  ccodecs_inflater *inflater = ccodecs_inflater_create(budget);
+  ccodecs_inflater *inflater = ccodecs_inflater_create(budget, false);
   if (inflater == NULL) {
     return false;
   }

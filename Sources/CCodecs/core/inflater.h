@@ -1,4 +1,5 @@
-// Inflates zlib data (RFC 1950) as it arrives: with ISA-L, or with zlib in a build without it. Private to CCodecs.
+// Inflates zlib data (RFC 1950) as it arrives: with ISA-L, or with zlib in a build without it and where damage is
+// tolerated. Private to CCodecs.
 
 #pragma once
 
@@ -9,8 +10,9 @@ typedef struct ccodecs_inflater ccodecs_inflater;
 /// Returns an upper bound of the bytes that an inflater charges.
 size_t ccodecs_inflater_estimate(void);
 
-/// Creates an inflater; NULL if the budget is exhausted.
-ccodecs_inflater *ccodecs_inflater_create(ccodecs_budget *budget);
+/// Creates an inflater; NULL if the budget is exhausted. One that tolerates damage is slower, and returns everything in
+/// front of the damage, whatever the windows of its input.
+ccodecs_inflater *ccodecs_inflater_create(ccodecs_budget *budget, bool tolerates_damage);
 
 /// Prepares the inflater for other data.
 void ccodecs_inflater_restart(ccodecs_inflater *inflater);

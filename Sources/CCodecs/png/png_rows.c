@@ -95,7 +95,7 @@ ccodecs_status ccodecs_png_rows_start(png_decoder *d) {
   ccodecs_budget *budget = d->base.budget;
   const size_t expanded = expanded_rows(d);
   d->rows_capacity = batch_rows(d);
-  d->inflater = ccodecs_inflater_create(budget);
+  d->inflater = ccodecs_inflater_create(budget, d->base.tolerates_damage);
   d->rows = ccodecs_allocate(budget, block_bytes(d));
   d->expanded = expanded > 0 ? ccodecs_allocate(budget, expanded * d->given_bytes) : NULL;
   const bool has_buffered =

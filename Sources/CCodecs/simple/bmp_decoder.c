@@ -471,13 +471,18 @@ static void read_absolute(bmp_decoder *d) {
 
 /// Decodes runs until rows are complete. Returns CCODECS_NEEDS_INPUT if the window is consumed first.
 static ccodecs_status read_runs(bmp_decoder *d, ccodecs_input *input) {
-  while (d->base.row == d->target) {
+  // The end-of-bitmap code after the last row may be missing, and other data may follow.
+  const bool is_last = d->base.row + 1 == d->base.base.header.height;
+  while (d->base.row == d->target && !(is_last && d->x >= d->base.base.header.width)) {
     if (!ccodecs_input_collect(input, d->run, &d->run_count, run_token_size(d))) {
       return CCODECS_NEEDS_INPUT;
     }
     d->run_count = 0;
     switch (d->run_state) {
     case RUN_PAIR:
+      if (d->x >= d->base.base.header.width && (d->run[0] > 0 || d->run[1] > 2)) {
+        return corrupt(d, "a run begins behind its row");
+      }
       read_pair(d);
       break;
     case RUN_PIXEL:
@@ -495,9 +500,8 @@ static ccodecs_status read_runs(bmp_decoder *d, ccodecs_input *input) {
     case RUN_END:
       break;
     }
-    if (d->x > d->base.base.header.width) {
-      return corrupt(d, "a run exceeds its row");
-    }
+    // Some writers pad a row's last run; what is beyond the end of the row is dropped, as by other decoders.
+    d->x = d->x < d->base.base.header.width ? d->x : d->base.base.header.width;
   }
   return CCODECS_OK;
 }
@@ -509,10 +513,7 @@ static ccodecs_status read_row(row_decoder *base, ccodecs_input *input) {
   if (!is_run_length(d)) {
     return ccodecs_row_decoder_read_plain(base, input);
   }
-  const ccodecs_status status = read_runs(d, input);
-  // The end-of-bitmap code after the last row may be missing.
-  const bool is_whole = base->row + 1 == base->base.header.height && d->x >= base->base.header.width;
-  return status == CCODECS_NEEDS_INPUT && input->is_last && is_whole ? CCODECS_OK : status;
+  return read_runs(d, input);
 }
 
 static void put_row(row_decoder *base, uint8_t *given) {

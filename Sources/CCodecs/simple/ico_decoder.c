@@ -12,6 +12,7 @@
 #include "../memory/bytes.h"
 
 enum { DIRECTORY_BYTES = 6, ENTRY_BYTES = 16, BITMAP_HEADER_BYTES = 40, PROFILED_HEADER_BYTES = 124 };
+enum { BIT_FIELDS = 3 };
 
 static const uint32_t strip_row_count = 64;
 
@@ -103,6 +104,12 @@ static ccodecs_status read_directory(ico_decoder *d, ccodecs_input *input) {
 
 // MARK: Bitmaps
 
+/// Returns the offset of a bitmap's palette or pixels: three masks of channels follow a header of the first version.
+static uint64_t header_bytes(const uint8_t *bytes) {
+  const uint32_t count = ccodecs_le32(bytes);
+  return (uint64_t)count + (count == BITMAP_HEADER_BYTES && ccodecs_le32(bytes + 16) == BIT_FIELDS ? 12 : 0);
+}
+
 /// Returns the size in bytes of a bitmap with its mask, from its complete header.
 static uint64_t bitmap_bytes(const uint8_t *bytes) {
   const uint64_t width = ccodecs_le32(bytes + 4);
@@ -111,13 +118,13 @@ static uint64_t bitmap_bytes(const uint8_t *bytes) {
   const uint64_t palette = bits <= 8 ? (uint64_t)4 << bits : 0;
   return width > INT32_MAX || rows > INT32_MAX || bits > 32
              ? 0
-             : ccodecs_le32(bytes) + palette + ((width * bits + 31) / 32 + (width + 31) / 32) * 4 * rows;
+             : header_bytes(bytes) + palette + ((width * bits + 31) / 32 + (width + 31) / 32) * 4 * rows;
 }
 
 /// Locates the palette, pixels and mask of a bitmap of `count` bytes. The mask may be missing if the pixels have alpha.
 static ccodecs_status place_bitmap(ico_decoder *d, const uint8_t *bytes, size_t count) {
   ccodecs_header *header = &d->base.header;
-  const uint64_t palette_end = ccodecs_le32(bytes) + (uint64_t)d->palette_count * 4;
+  const uint64_t palette_end = header_bytes(bytes) + (uint64_t)d->palette_count * 4;
   const uint64_t row = ((uint64_t)header->width * d->bits + 31) / 32 * 4;
   const uint64_t mask_row = ((uint64_t)header->width + 31) / 32 * 4;
   if (ccodecs_le32(bytes) < BITMAP_HEADER_BYTES || palette_end + row * header->height > count) {
@@ -134,7 +141,7 @@ static ccodecs_status place_bitmap(ico_decoder *d, const uint8_t *bytes, size_t 
   const bool has_profile = ccodecs_le32(bytes) >= PROFILED_HEADER_BYTES && ccodecs_le32(bytes + 112) != 0 &&
                            ccodecs_le32(bytes + 112) < mask_end;
   d->mask = mask_end <= count && !has_profile ? bytes + (size_t)mask : NULL;
-  if (d->mask == NULL && d->bits < 32 && !has_profile) {
+  if (d->mask == NULL && d->bits < 32 && !has_profile && count != mask) { // some icons end with their pixels
     return ccodecs_decoder_fail(&d->base, CCODECS_TRUNCATED, "the ICO data ends before the image's mask");
   }
   return CCODECS_OK;
@@ -151,8 +158,11 @@ static ccodecs_status read_bitmap(ico_decoder *d, const uint8_t *bytes, size_t c
   if (header->width == 0 || header->width > INT32_MAX || header->height == 0 || header->height > INT32_MAX / 2) {
     return corrupt(d, "an image's width or height is zero or negative");
   }
-  if (ccodecs_le32(bytes + 16) != 0 && !(ccodecs_le32(bytes + 16) == 3 && d->bits == 32)) {
+  if (ccodecs_le32(bytes + 16) != 0 && !(ccodecs_le32(bytes + 16) == BIT_FIELDS && d->bits == 32)) {
     return ccodecs_decoder_fail(&d->base, CCODECS_UNSUPPORTED, "ICO data: compressed bitmaps are not supported");
+  }
+  if (d->bits == 16) {
+    return ccodecs_decoder_fail(&d->base, CCODECS_UNSUPPORTED, "ICO data: bitmaps of 16 bits are not supported");
   }
   if (d->bits != 1 && d->bits != 4 && d->bits != 8 && d->bits != 24 && d->bits != 32) {
     return corrupt(d, "an image's number of bits per pixel is invalid");

@@ -123,18 +123,29 @@ static ccodecs_status take_header_byte(pnm_decoder *d, uint8_t byte) {
   return d->numbers == d->header_numbers ? describe(d) : CCODECS_OK;
 }
 
+static bool is_blank(char c) {
+  return c == ' ' || c == '\t' || c == '\r';
+}
+
 static ccodecs_status read_line(pnm_decoder *d) {
-  static const char *const names[4] = {"WIDTH ", "HEIGHT ", "DEPTH ", "MAXVAL "};
+  static const char *const names[4] = {"WIDTH", "HEIGHT", "DEPTH", "MAXVAL"};
   uint32_t *const places[4] = {&d->base.base.header.width, &d->base.base.header.height, &d->samples, &d->largest};
+  while (d->line_count > 0 && is_blank(d->line[d->line_count - 1])) {
+    d->line_count--;
+  }
   d->line[d->line_count] = 0;
   d->line_count = 0;
-  if (strcmp(d->line, "ENDHDR") == 0) {
+  const char *line = d->line;
+  while (is_blank(*line)) {
+    line++;
+  }
+  if (strcmp(line, "ENDHDR") == 0) {
     return describe(d);
   }
   for (int i = 0; i < 4; i++) {
     const size_t length = strlen(names[i]);
-    if (strncmp(d->line, names[i], length) == 0) {
-      const unsigned long value = strtoul(d->line + length, NULL, 10);
+    if (strncmp(line, names[i], length) == 0 && is_blank(line[length])) {
+      const unsigned long value = strtoul(line + length, NULL, 10);
       *places[i] = value > INT32_MAX ? 0 : (uint32_t)value;
     }
   }
