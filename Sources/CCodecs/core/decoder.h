@@ -4,6 +4,7 @@
 
 #include "../color/profile.h"
 #include "../memory/bytes.h"
+#include "tiff_directory.h"
 
 /// A concrete decoder. decoder.c calls its functions only in the legal order and never after a failure.
 typedef struct ccodecs_decoder_methods {
@@ -173,6 +174,10 @@ ccodecs_status ccodecs_decoder_keep_profile(ccodecs_decoder *decoder, const uint
 /// failure.
 ccodecs_status ccodecs_decoder_use_color_codes(ccodecs_decoder *decoder, ccodecs_color_codes codes);
 
+/// Sets header.gamut, and keeps the color profile only if it requires a conversion. Returns CCODECS_OK or records the
+/// failure.
+ccodecs_status ccodecs_decoder_settle_profile(ccodecs_decoder *decoder);
+
 /// Returns the EXIF orientation (1 to 8) in a TIFF block: the bytes after "Exif\0\0" in JPEG, the eXIf chunk of PNG, or
 /// the EXIF chunk of WebP. Returns 1 if the block has none, and sets *is_broken if it is malformed before that tag.
 ///
@@ -194,9 +199,9 @@ bool ccodecs_mpf_has_more_images(const uint8_t *bytes, size_t count);
 /// exhausted.
 bool ccodecs_exif_keep_copyright(ccodecs_decoder *decoder, const uint8_t *bytes, size_t count);
 
-/// Keeps EXIF, XMP and IPTC of a TIFF file, and Artist and Copyright, from its directory at `at`. EXIF is a block with
-/// copies of the values of at most 4 KiB. Returns false if the budget is exhausted.
-bool ccodecs_exif_keep_tiff(ccodecs_decoder *decoder, const uint8_t *file, size_t count, uint64_t at);
+/// Stores Artist and Copyright from a directory of a TIFF file or EXIF block. Returns false if the budget is exhausted.
+bool ccodecs_exif_keep_texts(
+    ccodecs_decoder *decoder, const ccodecs_tiff *tiff, const ccodecs_tiff_directory *directory);
 
 /// Frees the metadata and the gain map that were kept.
 void ccodecs_decoder_free_metadata(ccodecs_decoder *decoder);

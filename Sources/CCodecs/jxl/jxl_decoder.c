@@ -13,6 +13,7 @@
 
 #ifdef CCODECS_JXL
 
+#include "jxl_colors.h"
 #include "jxl_frames.h"
 
 #include <jxl/decode.h>
@@ -168,77 +169,6 @@ static ccodecs_status describe(jxl_decoder *d) {
   };
   d->row_bytes = (size_t)header->width * d->format.num_channels * (header->is_16bit ? 2 : 1);
   return CCODECS_OK;
-}
-
-#if JPEGXL_NUMERIC_VERSION >= JPEGXL_COMPUTE_NUMERIC_VERSION(0, 9, 0)
-#define PROFILE_OF(decoder) (decoder)->library
-#else
-#define PROFILE_OF(decoder) (decoder)->library, &(decoder)->format
-#endif
-
-/// Returns the code points of a named color space, whose enumerations in libjxl are those of ITU-T H.273. P3 has two
-/// code points, which differ in their white. Gray has no primaries.
-static ccodecs_color_codes codes_of(const JxlColorEncoding *encoding) {
-  const bool is_gray = encoding->color_space == JXL_COLOR_SPACE_GRAY;
-  const bool is_display_p3 = encoding->primaries == JXL_PRIMARIES_P3 && encoding->white_point == JXL_WHITE_POINT_D65;
-  return (ccodecs_color_codes){
-      .primaries = (uint16_t)(is_gray         ? JXL_PRIMARIES_SRGB
-                              : is_display_p3 ? JXL_PRIMARIES_P3 + 1
-                                              : encoding->primaries),
-      .transfer = (uint16_t)encoding->transfer_function,
-  };
-}
-
-/// Returns whether the image's color space is named, and returns it in *encoding. Otherwise requests sRGB where libjxl
-/// would return linear light.
-static bool request_colors(jxl_decoder *d, JxlColorEncoding *encoding) {
-  const bool is_named =
-      JxlDecoderGetColorAsEncodedProfile(PROFILE_OF(d), JXL_COLOR_PROFILE_TARGET_ORIGINAL, encoding) == JXL_DEC_SUCCESS;
-  if (!d->has_own_colors && !is_named) {
-    const JxlColorEncoding srgb = {
-        .color_space = d->format.num_channels == 1 ? JXL_COLOR_SPACE_GRAY : JXL_COLOR_SPACE_RGB,
-        .white_point = JXL_WHITE_POINT_D65,
-        .primaries = JXL_PRIMARIES_SRGB,
-        .transfer_function = JXL_TRANSFER_FUNCTION_SRGB,
-        .rendering_intent = JXL_RENDERING_INTENT_RELATIVE,
-    };
-    JxlDecoderSetPreferredColorProfile(d->library, &srgb); // the output's profile shows whether libjxl honors it
-  }
-  return is_named;
-}
-
-static bool is_srgb_gray(const JxlColorEncoding *encoding) {
-  return encoding->color_space == JXL_COLOR_SPACE_GRAY && encoding->white_point == JXL_WHITE_POINT_D65 &&
-         encoding->transfer_function == JXL_TRANSFER_FUNCTION_SRGB;
-}
-
-/// Keeps the profile of the output; sRGB needs none. libjxl's profiles of PQ and HLG assume no display, so that nearly
-/// everything would be black.
-static ccodecs_status settle_colors(jxl_decoder *d) {
-  JxlColorEncoding encoding = {0}; // libjxl sets the members that the color space has
-  const bool is_named = request_colors(d, &encoding);
-  if (is_named && (encoding.transfer_function == JXL_TRANSFER_FUNCTION_PQ ||
-                   encoding.transfer_function == JXL_TRANSFER_FUNCTION_HLG)) {
-    return ccodecs_decoder_use_color_codes(&d->base, codes_of(&encoding));
-  }
-  if (is_named && is_srgb_gray(&encoding)) {
-    return CCODECS_OK;
-  }
-  size_t count = 0;
-  if (JxlDecoderGetICCProfileSize(PROFILE_OF(d), JXL_COLOR_PROFILE_TARGET_DATA, &count) != JXL_DEC_SUCCESS ||
-      count == 0 || count > CCODECS_MAX_PROFILE_BYTES) {
-    d->base.header.warnings |= CCODECS_WARNING_BAD_PROFILE;
-    return CCODECS_OK;
-  }
-  uint8_t *profile = ccodecs_allocate(d->base.budget, count);
-  if (profile == NULL) {
-    return CCODECS_NO_MEMORY;
-  }
-  const bool is_read =
-      JxlDecoderGetColorAsICCProfile(PROFILE_OF(d), JXL_COLOR_PROFILE_TARGET_DATA, profile, count) == JXL_DEC_SUCCESS;
-  const ccodecs_status status = is_read ? ccodecs_decoder_keep_profile(&d->base, profile, count) : CCODECS_OK;
-  ccodecs_free(d->base.budget, profile);
-  return status;
 }
 
 /// Takes bytes of a box with EXIF or XMP, and keeps it when it is complete, or of one with content credentials, which
@@ -451,7 +381,9 @@ static ccodecs_status read_image(jxl_decoder *d, bool is_last) {
       CCODECS_TRY(ccodecs_decoder_check_limits(&d->base));
       break;
     case JXL_DEC_COLOR_ENCODING:
-      CCODECS_TRY(d->is_described ? settle_colors(d) : corrupt(d));
+      CCODECS_TRY(
+          d->is_described ? ccodecs_jxl_settle_colors(&d->base, d->library, &d->format, d->has_own_colors)
+                          : corrupt(d));
       return find_first_frame(d);
     default:
       return corrupt(d);
@@ -556,7 +488,7 @@ static ccodecs_status decode(jxl_decoder *d, ccodecs_input *input) {
     case JXL_DEC_BASIC_INFO: // again, after a restart
       break;
     case JXL_DEC_COLOR_ENCODING:
-      request_colors(d, &encoding);
+      ccodecs_jxl_request_colors(d->library, &d->format, d->has_own_colors, &encoding);
       break;
     default: // the end of the file, without a frame
       return corrupt(d);

@@ -1,5 +1,5 @@
-// The PNG decoder's state, shared by the chunk parser (png_decoder.c), the image data reader (png_rows.c) and the row
-// kernels (png_unfilter*.c, png_expand.c). Private to CCodecs.
+// The PNG decoder's state, shared by the chunk parser (png_decoder.c, png_chunks.c), the image data reader (png_rows.c)
+// and the row kernels (png_unfilter*.c, png_expand.c). Private to CCodecs.
 //
 //   window -> png_decoder.c: chunks -> png_rows.c: inflate -> png_unfilter_rows.c: stored rows -> png_expand.c:
 //   returned rows
@@ -47,6 +47,9 @@ bool ccodecs_png_is_plain(const png_expansion *expansion);
 bool ccodecs_png_expand(const png_expansion *expansion, const uint8_t *stored, uint8_t *given, uint32_t width);
 
 // MARK: Decoder
+
+/// The maximum size of a palette in bytes.
+enum { PNG_PALETTE_BYTES = 256 * 3 };
 
 /// The contents of an fcTL chunk.
 typedef struct png_control {
@@ -133,6 +136,21 @@ typedef struct png_decoder {
   ccodecs_rows held;  ///< Decoded rows of the frame.
   uint32_t held_used; ///< Rows of these that were composed.
 } png_decoder;
+
+// png_chunks.c
+
+/// Returns whether the current chunk has a type.
+static inline bool ccodecs_png_is_type(const png_decoder *d, const char *type) {
+  return memcmp(d->chunk_header + 4, type, 4) == 0;
+}
+
+/// Reads a complete buffered chunk, whose CRC is correct or whose damage is tolerated. Returns CCODECS_OK or records
+/// the failure.
+ccodecs_status ccodecs_png_read_chunk(png_decoder *d);
+
+/// Creates a profile from cICP, which takes precedence over all others, or from cHRM and gAMA if there is no iCCP or
+/// sRGB. Returns CCODECS_OK or records the failure.
+ccodecs_status ccodecs_png_settle_color_space(png_decoder *d);
 
 // png_rows.c
 
