@@ -46,6 +46,25 @@ struct MemoryBudgetTests {
     #expect(budget.used == 0)
   }
 
+  @Test("uploads leave a quarter to images whose bytes have arrived, except for the only one")
+  func uploads() async throws {
+    let budget = MemoryBudget(limit: 100, maxWaiting: 10)
+    let first = try await budget.reserve(50, isUpload: true, cancellation: Cancellation())
+    #expect(throws: PipelineError.self) { end(try budget.reserveNow(26, isUpload: true)) }
+    async let second = waited(budget, 30, isUpload: true, 1)
+    try await waitUntil("one waits") { budget.waitingCount == 1 }
+    // There is room for it beside the one that waits.
+    end(try budget.reserveNow(20))
+    #expect(budget.used == 50)
+    budget.endUpload(50)
+    #expect(await second == 1)
+    end(first)
+    #expect(budget.used == 0)
+    let only = try budget.reserveNow(90, isUpload: true)
+    budget.endUpload(90)
+    end(only)
+  }
+
   @Test("results use what files and messages leave of half of the memory, and do not wait")
   func results() throws {
     let budget = MemoryBudget(limit: 100, maxWaiting: 10)
@@ -119,9 +138,10 @@ struct MemoryBudgetTests {
 
   private func end(_ reservation: consuming Reservation) {}
 
-  private func waited(_ budget: MemoryBudget, _ byteCount: Int, _ value: Int) async -> Int {
+  private func waited(_ budget: MemoryBudget, _ byteCount: Int, isUpload: Bool = false, _ value: Int) async -> Int {
     do {
-      let reservation = try await budget.reserve(byteCount, cancellation: Cancellation())
+      let reservation = try await budget.reserve(byteCount, isUpload: isUpload, cancellation: Cancellation())
+      if isUpload { budget.endUpload(byteCount) }
       return reservation.byteCount == byteCount ? value : -1
     } catch { return -2 }
   }

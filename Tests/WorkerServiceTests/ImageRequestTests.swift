@@ -70,12 +70,19 @@ struct ImageRequestTests {
     let start = Imageworker_V1_BatchProcessRequest.with { $0.start.configuration.filters = [filter] }
     let named = Imageworker_V1_InspectImageRequest.with { $0.auxiliaryImages = [.with { $0.name = name }] }
     let model = Inference_ModelInferRequest.with { $0.inputs = [.with { $0.parameters = [name: .init()] }] }
+    // Numbers take eight times as many bytes as they are sent in.
+    let numbers = Inference_ModelInferRequest.with {
+      $0.inputs = [.with { $0.contents.int64Contents = Array(repeating: 1, count: RequestLimit.maxOtherByteCount) }]
+    }
     for deserialize in [
       {
         try ImageRequestDeserializer<Imageworker_V1_ProcessImageRequest>().deserialize(process.serializedBytes() + end)
       },
       { try ImageRequestDeserializer<Imageworker_V1_BatchProcessRequest>().deserialize(start.serializedBytes() + end) },
       { try ImageRequestDeserializer<Inference_ModelInferRequest>().deserialize(model.serializedBytes() + end) },
+      {
+        try ImageRequestDeserializer<Inference_ModelInferRequest>().deserialize(numbers.serializedBytes() + end)
+      },
       { try ImageRequestDeserializer<Imageworker_V1_InspectImageRequest>().deserialize(named.serializedBytes() + end) },
     ] as [() throws -> any Message] {
       let error = #expect(throws: GoogleRPCStatus.self) { try deserialize() }

@@ -19,6 +19,7 @@ package final class MemoryBudget: Sendable {
   /// An image that waits; its wait ends without an admission if it is cancelled.
   fileprivate struct Entry {
     let byteCount: Int
+    let isUpload: Bool
     let waiter = Waiter<Admission?>()
   }
 
@@ -34,6 +35,8 @@ package final class MemoryBudget: Sendable {
     fileprivate(set) var used = 0
     /// The part of `used` that bypassed the head of the queue, in bytes.
     fileprivate var passed = 0
+    /// The part of `used` that depends on clients who have not sent all bytes, in bytes.
+    fileprivate var uploading = 0
     fileprivate(set) var buffered = 0
     fileprivate var peak = 0
     fileprivate var waiting: [Entry] = []
@@ -83,14 +86,21 @@ package final class MemoryBudget: Sendable {
   /// Reserves `byteCount` bytes for the lifetime of the reservation, waiting in the queue if necessary.
   /// - Parameters:
   ///   - byteCount: The number of bytes to reserve.
+  ///   - isUpload: Whether the image's bytes are still arriving, until `endUpload` is called. Such images leave a quarter of
+  ///     the memory to others, except for the only one.
   ///   - cancellation: Ends the wait when it is cancelled.
   /// - Returns: The reservation, which returns its memory when it is destroyed.
   /// - Throws: `limitExceeded` if the bytes can never fit, `overloaded` if too many images are waiting already,
   ///   `cancelled`.
-  package func reserve(_ byteCount: Int, cancellation: Cancellation) async throws(PipelineError) -> Reservation {
+  package func reserve(
+    _ byteCount: Int, isUpload: Bool, cancellation: Cancellation
+  ) async throws(PipelineError) -> Reservation {
     try checkLimit(byteCount)
     try cancellation.check()
-    switch state.withLock({ $0.take(byteCount, limit: imageLimit($0), maxWaiting: maxWaiting) }) {
+    let outcome = state.withLock {
+      $0.take(byteCount, isUpload: isUpload, limit: imageLimit($0), maxWaiting: maxWaiting)
+    }
+    switch outcome {
     case .taken(let admission): return Reservation(byteCount: byteCount, admission: admission, budget: self)
     case .full:
       throw PipelineError(.overloaded, "\(maxWaiting) images are already waiting for memory; try again later")
@@ -106,15 +116,20 @@ package final class MemoryBudget: Sendable {
     }
   }
 
+  package func reserve(_ byteCount: Int, cancellation: Cancellation) async throws(PipelineError) -> Reservation {
+    try await reserve(byteCount, isUpload: false, cancellation: cancellation)
+  }
+
   /// Reserves `byteCount` bytes without waiting, if there is room that waiting images do not need.
-  /// - Parameter byteCount: The number of bytes to reserve.
+  /// - Parameters:
+  ///   - byteCount: The number of bytes to reserve.
+  ///   - isUpload: Whether the image's bytes are still arriving, as for `reserve`.
   /// - Returns: The reservation, which returns its memory when it is destroyed.
   /// - Throws: `limitExceeded` if the bytes can never fit, `overloaded` if they do not fit now.
-  package func reserveNow(_ byteCount: Int) throws(PipelineError) -> Reservation {
+  package func reserveNow(_ byteCount: Int, isUpload: Bool = false) throws(PipelineError) -> Reservation {
     try checkLimit(byteCount)
-    guard
-      case .taken(let admission) = state.withLock({ $0.take(byteCount, limit: imageLimit($0), maxWaiting: 0) })
-    else {
+    let outcome = state.withLock { $0.take(byteCount, isUpload: isUpload, limit: imageLimit($0), maxWaiting: 0) }
+    guard case .taken(let admission) = outcome else {
       throw PipelineError(
         .overloaded, "\(byteCount) bytes of memory are not free: \(used) of \(limit) are in use; try again later")
     }
@@ -127,6 +142,13 @@ package final class MemoryBudget: Sendable {
   package func reserveSpare(_ byteCount: Int) -> Reservation? {
     guard waitingCount == 0, byteCount <= limit / 2 - used else { return nil }
     return try? reserveNow(byteCount)
+  }
+
+  /// Notes that all bytes of an image have arrived, for which `byteCount` bytes were reserved as those of an upload, or that
+  /// it has ended.
+  package func endUpload(_ byteCount: Int) {
+    state.withLock { $0.uploading -= byteCount }
+    admitWaiters()
   }
 
   /// Counts `byteCount` more buffered bytes for an upload that has already buffered `own` bytes.
@@ -223,33 +245,44 @@ extension MemoryBudget.State {
     case wait(Waiter<MemoryBudget.Admission?>)
   }
 
-  fileprivate func fits(_ byteCount: Int, limit: Int) -> Bool { used == 0 || byteCount <= limit - used - buffered }
+  private func fits(_ entry: MemoryBudget.Entry, limit: Int) -> Bool {
+    used == 0 || (entry.byteCount <= limit - used - buffered && leavesRoom(entry, limit: limit))
+  }
 
-  fileprivate mutating func add(_ byteCount: Int) {
-    used += byteCount
+  /// Whether uploads leave a quarter of the memory to images that depend on no client; the only upload need not.
+  private func leavesRoom(_ entry: MemoryBudget.Entry, limit: Int) -> Bool {
+    !entry.isUpload || uploading == 0 || entry.byteCount <= limit / 4 * 3 - uploading
+  }
+
+  private mutating func add(_ entry: MemoryBudget.Entry) {
+    used += entry.byteCount
+    if entry.isUpload { uploading += entry.byteCount }
     peak = max(peak, used)
   }
 
-  fileprivate mutating func take(_ byteCount: Int, limit: Int, maxWaiting: Int) -> Outcome {
-    if let admission = admit(byteCount, limit: limit) { return .taken(admission) }
+  fileprivate mutating func take(_ byteCount: Int, isUpload: Bool, limit: Int, maxWaiting: Int) -> Outcome {
+    let entry = MemoryBudget.Entry(byteCount: byteCount, isUpload: isUpload)
+    if let admission = admit(entry, limit: limit) { return .taken(admission) }
     guard waiting.count < maxWaiting else { return .full }
-    let entry = MemoryBudget.Entry(byteCount: byteCount)
     waiting.append(entry)
     return .wait(entry.waiter)
   }
 
   /// Reserves memory for an image that is not in the queue, if there is room.
-  fileprivate mutating func admit(_ byteCount: Int, limit: Int) -> MemoryBudget.Admission? {
-    if let first = waiting.first { return pass(byteCount, by: first.byteCount, limit: limit) ? .passing : nil }
-    guard fits(byteCount, limit: limit) else { return nil }
-    add(byteCount)
+  private mutating func admit(_ entry: MemoryBudget.Entry, limit: Int) -> MemoryBudget.Admission? {
+    if let first = waiting.first { return pass(entry, by: first.byteCount, limit: limit) ? .passing : nil }
+    guard fits(entry, limit: limit) else { return nil }
+    add(entry)
     return .inTurn
   }
 
   /// Reserves memory ahead of the head of the queue, which needs `first` bytes, if this does not delay it.
-  private mutating func pass(_ byteCount: Int, by first: Int, limit: Int) -> Bool {
-    guard byteCount <= limit - used - buffered, byteCount <= limit - buffered - passed - first else { return false }
-    add(byteCount)
+  private mutating func pass(_ entry: MemoryBudget.Entry, by first: Int, limit: Int) -> Bool {
+    let byteCount = entry.byteCount
+    guard byteCount <= limit - used - buffered, byteCount <= limit - buffered - passed - first,
+      leavesRoom(entry, limit: limit)
+    else { return false }
+    add(entry)
     passed += byteCount
     return true
   }
@@ -257,14 +290,14 @@ extension MemoryBudget.State {
   /// Reserves memory for waiting images that now fit, and removes them from the queue.
   fileprivate mutating func admitWaiters(limit: Int) -> [(MemoryBudget.Entry, MemoryBudget.Admission)] {
     var admitted: [(MemoryBudget.Entry, MemoryBudget.Admission)] = []
-    while let next = waiting.first, fits(next.byteCount, limit: limit) {
-      add(next.byteCount)
+    while let next = waiting.first, fits(next, limit: limit) {
+      add(next)
       admitted.append((waiting.removeFirst(), .inTurn))
     }
     guard let first = waiting.first else { return admitted }
     var index = 1
     while index < waiting.count {
-      if pass(waiting[index].byteCount, by: first.byteCount, limit: limit) {
+      if pass(waiting[index], by: first.byteCount, limit: limit) {
         admitted.append((waiting.remove(at: index), .passing))
       } else {
         index += 1

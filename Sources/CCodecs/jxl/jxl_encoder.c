@@ -82,6 +82,11 @@ static uint64_t library_bytes_per_pixel(const ccodecs_encode_options *options) {
   if (options->jxl.is_lossless) {
     return has_alpha ? 120 : 108;
   }
+  // It decodes and compares the image there, to adapt the quality of each block.
+  enum { COMPARING_EFFORT = 8 };
+  if (options->jxl.effort >= COMPARING_EFFORT) {
+    return has_alpha ? 320 : 305;
+  }
   return has_alpha ? 88 : 76;
 }
 

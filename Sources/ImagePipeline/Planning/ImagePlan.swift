@@ -42,7 +42,9 @@ package struct ImagePlan: Sendable {
       guard let whole = try? plan.encoder.maxByteCount() else { return maximum }
       let height = UInt64(max(1, plan.outputSize.height))
       let isAnimation = plan.frames.isAnimation
-      atOnce += isAnimation ? whole : min(whole, (whole / height + 1) * UInt64(OrientStage.stripRowCount))
+      // Filters emit the rows that they hold back at once, after the last row of the image.
+      let rowCount = UInt64(OrientStage.stripRowCount + plan.filters.haloRowCount)
+      atOnce += isAnimation ? whole : min(whole, (whole / height + 1) * rowCount)
       all += isAnimation ? whole + maximum : whole
     }
     return min(all, maximum + atOnce)

@@ -1,5 +1,6 @@
 internal import Admission
 internal import ImagePipeline
+internal import WorkThreads
 
 /// Admits an upload whose bytes may still be arriving.
 ///
@@ -15,12 +16,19 @@ struct UploadAdmission: ImageAdmission {
 
   func reserve(_ byteCount: Int, cancellation: Cancellation) async throws(PipelineError) -> Reservation {
     // Before the wait: an upload that exceeds its connection's share is refused immediately.
-    let share = table.isComplete(item) ? nil : try shares.take(byteCount, of: connection)
+    let isUpload = !table.isComplete(item)
+    let share = isUpload ? try shares.take(byteCount, of: connection) : nil
     do throws(PipelineError) {
       let reservation =
         table.mayWaitForMemory(item)
-        ? try await memory.reserve(byteCount, cancellation: cancellation) : try memory.reserveNow(byteCount)
-      table.note(.reserved, of: item, share: share)
+        ? try await memory.reserve(byteCount, isUpload: isUpload, cancellation: cancellation)
+        : try memory.reserveNow(byteCount, isUpload: isUpload)
+      let claim = share.map { share in
+        Claim { [memory] in
+          withExtendedLifetime(share) { memory.endUpload(byteCount) }
+        }
+      }
+      table.note(.reserved, of: item, share: claim)
       return reservation
     } catch {
       table.note(.none, of: item)

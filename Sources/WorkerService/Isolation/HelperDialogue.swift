@@ -73,6 +73,7 @@ struct HelperDialogue {
       && acceptsOutput(response) && acceptsOutcomes(response, isCancelled: isCancelled)
       && (response.error.map { isPlausible($0, isCancelled: isCancelled) } ?? true)
       && response.spans.count <= (recordsSpans ? Self.maxSpanCount : 0)
+      && response.spans.allSatisfy(\.isPlausible)
       && (response.isPartial ? isPlausiblePart(response) : isComplete(response, to: request))
   }
 

@@ -58,6 +58,18 @@ package struct RecordedSpan: Sendable {
 }
 
 extension RecordedSpan {
+  /// The maximum size of each text of a span in bytes, and the maximum number of its attributes.
+  private static let (maxTextByteCount, maxAttributeCount) = (1024, 16)
+
+  /// Whether the span is as small as those of stages: spans wait in a queue that counts them, not their bytes.
+  var isPlausible: Bool {
+    func isShort(_ text: String) -> Bool { text.utf8.count <= Self.maxTextByteCount }
+    return isShort(name) && isShort(error ?? "") && attributes.count <= Self.maxAttributeCount
+      && attributes.allSatisfy { key, value in
+        if case .text(let text) = value { isShort(key) && isShort(text) } else { isShort(key) }
+      }
+  }
+
   func write(to writer: inout WireWriter) {
     writer.string(1, name)
     writer.fixed64(2, began)

@@ -221,7 +221,7 @@ extension Imageworker_V1_BatchProcessRequest: ImageRequest {
 }
 
 extension Inference_ModelInferRequest: ImageRequest {
-  package static var imageFields: [Int32: ImageField] { [5: .message([5: .images]), 7: .images] }
+  package static var imageFields: [Int32: ImageField] { [5: .message([5: .message([8: .images])]), 7: .images] }
 
   /// The images are in `raw_input_contents`, or in the contents of inputs, which are lent as a whole.
   package static func read(

@@ -26,6 +26,7 @@ enum WireError {
     var error = error
     error.message = shortened(error.message, to: maxMessageByteCount)
     error.field = error.field.map { shortened($0, to: maxFieldByteCount) }
+    if let limit = error.limit { error.limit?.name = shortened(limit.name, to: maxFieldByteCount) }
     return GoogleRPCStatus(
       code: code(error.code), message: error.message, details: details(error, configurationPath: configurationPath))
   }
@@ -49,6 +50,14 @@ enum WireError {
           .quotaFailure(violations: [.init(subject: "identity:\(caller)", description: message)]),
         ])
     }
+  }
+
+  /// The status of one of the renditions of a request, which its message and its details name.
+  private static func status(_ error: RenditionError, configurationPath: String) -> GoogleRPCStatus {
+    let path = "\(requestPath(configurationPath))renditions[\(error.index)]"
+    var status = status(any: error.error, configurationPath: "\(path).configuration")
+    status.message = "\(path): \(status.message)"
+    return status
   }
 
   /// The status of one of the images of a call, which its message and its details name.
@@ -101,10 +110,7 @@ enum WireError {
   private static func status(any error: any Error, configurationPath: String) -> GoogleRPCStatus {
     switch error {
     case let error as PipelineError: status(error, configurationPath: configurationPath)
-    case let error as RenditionError:
-      status(
-        any: error.error,
-        configurationPath: "\(requestPath(configurationPath))renditions[\(error.index)].configuration")
+    case let error as RenditionError: status(error, configurationPath: configurationPath)
     case let error as IndexedImageError: status(error, configurationPath: configurationPath)
     case let error as CallerError: status(error, configurationPath: configurationPath)
     case is DrainError: draining

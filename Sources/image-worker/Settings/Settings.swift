@@ -169,7 +169,7 @@ struct Settings {
         "drainTimeoutSeconds", in: 0...3600, default: 30, unit: "seconds",
         "Limit the time that work in flight may take to finish after SIGTERM."))
     stuckThreadLimit = try Self.timeLimit(
-      &source, "stuckThreadSeconds", default: 60,
+      &source, "stuckThreadSeconds", default: 180,
       "Report NOT_SERVING while an image thread spends more than this time in one step; 0 for never.")
     logLevel = try source.choice("logLevel", default: Logger.Level.info, "Set the lowest level that is logged.")
     logFormat = try source.choice(
