@@ -164,7 +164,7 @@ extension ImageWork {
   /// Returns the properties of the image whose first bytes these are.
   func inspect(_ bytes: [UInt8]) throws(PipelineError) -> ImagePipeline.ImageInfo {
     noteFile(bytes.span.bytes, countsFrames: true)
-    planning.reportsGainMap = true
+    planning.isInspection = true
     do throws(PipelineError) {
       _ = try readHeader(bytes.span.bytes, isLast: !ImageReader.isBeginning(bytes))
       guard var input = plan?.input else {

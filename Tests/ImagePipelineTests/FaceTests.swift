@@ -191,9 +191,11 @@ struct FaceTests {
     }
     #expect(unsearched?.code == .internalDefect)
     var inspected = ImageReader(limits: ImageLimits())
+    inspected.isInspection = true
+    inspected.configurations = [Self.hiding()]
     let bytes = Fixture.bytes("photo.png")
     _ = try inspected.push(bytes.span.bytes, isLast: true)
-    let plan = try inspected.plan(Self.hiding().withoutAnalysis())
+    let plan = try inspected.plan(Self.hiding())
     #expect(plan.passthrough == .decoded)
   }
 

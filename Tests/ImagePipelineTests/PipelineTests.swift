@@ -12,6 +12,16 @@ private let outputFormats = OutputFormat.allCases.filter {
 
 @Suite("Pipeline")
 struct PipelineTests {
+  @Test("a crop leaves translucent pixels as they are, also with exact_resize", arguments: [0, 90])
+  func exactCrop(rotation: Int) throws {
+    let image = Fixture.bytes("alpha.png")
+    var configuration = ProcessingConfiguration(rotation: rotation, preferredFormat: .png)
+    configuration.crop = Crop(unit: .pixels, x: 3, y: 5, width: 20, height: 11)
+    let plain = try process(image, configuration).bytes
+    configuration.exactResize = true
+    #expect(try process(image, configuration).bytes == plain)
+  }
+
   @Test("fits every kind of image within its bounds, with its original colors", arguments: Fixture.names)
   func fitsAndKeepsColors(name: String) throws {
     let fixture = Fixture.named(name)

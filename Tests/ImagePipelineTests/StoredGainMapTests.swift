@@ -213,7 +213,7 @@ struct StoredGainMapTests {
   func inspected(extension: String) throws {
     func map(_ file: StoredGainMapFile) throws -> GainMapInfo? {
       var reader = ImageReader(limits: ImageLimits())
-      reader.reportsGainMap = true
+      reader.isInspection = true
       #expect(try reader.push(file.bytes.span.bytes, isLast: true).isComplete)
       return try reader.plan(ProcessingConfiguration()).input.gainMap
     }

@@ -46,6 +46,27 @@ struct InspectionTests {
     }
   }
 
+  @Test("refuses searches that processing refuses, as well")
+  func searches() async throws {
+    typealias Configuration = Imageworker_V1_ProcessingConfiguration
+    let changes: [(inout Configuration) -> Void] = [
+      { ($0.trim, $0.frameIndex) = (.init(), 1) },
+      { ($0.trim, $0.maxFrames) = (.init(), 0) },
+      { ($0.gravity, $0.resizeMode, $0.maxWidth, $0.maxHeight, $0.frameIndex) = (.smart, .fill, 9, 9, 1) },
+    ]
+    try await withWorker { client, _ in
+      for change in changes {
+        var request = Imageworker_V1_InspectImageRequest()
+        request.image = .init(Fixture.bytes("frame-within.gif"))
+        change(&request.configuration)
+        let configuration = request.configuration
+        let inspected = await failure { _ = try await client.inspectImage(request) }
+        let processed = await failure { _ = try await client.process(Array(request.image)) { $0 = configuration } }
+        #expect(inspected?.code == .unimplemented && inspected == processed)
+      }
+    }
+  }
+
   @Test("accepts the beginning of a progressive JPEG")
   func progressiveBeginning() async throws {
     var bytes = Fixture.bytes("photo-progressive.jpg")

@@ -88,9 +88,9 @@ extension ProcessingConfiguration {
   }
 
   /// Returns this configuration without the fields for which pixels are searched, to plan without decoding.
-  /// - Throws: `unservedField` without the detector that processing the image needs.
-  package func withoutAnalysis() throws(PipelineError) -> ProcessingConfiguration {
-    try checkDetector()
+  /// - Throws: The errors of `checkAnalysis`, which processing the image has, too.
+  func withoutAnalysis(of header: ImageHeader) throws(PipelineError) -> ProcessingConfiguration {
+    try checkAnalysis(of: header)
     var configuration = self
     configuration.trim = nil
     if configuration.choosesBySaliency { configuration.gravity = .center }

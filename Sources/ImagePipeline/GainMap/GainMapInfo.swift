@@ -87,7 +87,7 @@ extension ImageReader {
 
   /// Adds the gain map of an HEIC or AVIF to the properties of the image in the plan.
   mutating func describeGainMap(_ plan: inout ImagePlan) throws(PipelineError) {
-    guard reportsGainMap else { return }
+    guard isInspection else { return }
     let (map, exif) = try withDecoder { decoder in (decoder.gainMap, decoder.metadata.exif) }
     guard let map else { return }
     for index in plan.renditions.indices {

@@ -31,6 +31,10 @@ extension ImageReader {
   ) throws(PipelineError) -> ImagePlan {
     try selectFrames(configurations)
     guard let header else { throw .unfinishedHeader }
+    var configurations = configurations
+    if isInspection {
+      configurations = try configurations.map { (each) throws(PipelineError) in try each.withoutAnalysis(of: header) }
+    }
     if !configurations.contains(where: { $0.tolerateDamage ?? false }) { try PlanDraft.checkHeader(header) }
     let drafts = configurations.map { configuration in
       Result { () throws(PipelineError) in try PlanDraft(configuration, of: header, findings) }
@@ -69,6 +73,7 @@ extension ImageReader {
     }
     configuration.maxFrames = nil
     try selectFrames([configuration])
+    if isInspection { configuration = try configuration.withoutAnalysis(of: header) }
     let draft = try PlanDraft(configuration, of: header, findings)
     return try checked(decodedPlan(header, [.success(draft.preview(of: header, maxSide: maxSide))]))
   }

@@ -55,7 +55,7 @@ package struct ImageReader: ~Copyable {
   /// The formats that the image may have as a gain map; empty if it is none.
   var gainMapFormats: [ImageFormat] = []
   /// Whether plans describe the gain map of an HEIC or AVIF; must be set before the first bytes are pushed.
-  package var reportsGainMap = false
+  package var isInspection = false
   /// Whether the decoder keeps the gain map of its file.
   private(set) var keepsStoredGainMap = false
   /// The number of bytes that were consumed.
@@ -89,7 +89,7 @@ package struct ImageReader: ~Copyable {
   package mutating func push(
     _ bytes: RawSpan, isLast: Bool
   ) throws(PipelineError) -> (isComplete: Bool, consumedByteCount: Int) {
-    let isAnalyzed = configurations.contains(where: \.needsAnalysis)
+    let isAnalyzed = !isInspection && configurations.contains(where: \.needsAnalysis)
     let pushed = isAnalyzed ? try pushAnalyzed(bytes, isLast: isLast) : try pushHeader(bytes, isLast: isLast)
     position += UInt64(pushed.consumedByteCount)
     return pushed
@@ -214,11 +214,9 @@ package struct ImageReader: ~Copyable {
   private mutating func beginDecoding(_ format: ImageFormat) throws(CodecError) {
     var codecLimits = limits.codec
     let keepsGainMap = configurations.contains { $0.gainMap == .keep }
-    keepsStoredGainMap = (keepsGainMap || reportsGainMap) && ImageFormat.storingGainMaps.contains(format)
-    let waitsForCopyright =
-      format.traits.buffersForMetadata && configurations.contains { $0.metadata == .keepCopyright }
+    keepsStoredGainMap = (keepsGainMap || isInspection) && ImageFormat.storingGainMaps.contains(format)
     // The headroom of a map of Apple follows from the metadata of its image.
-    codecLimits.keepsMetadata = keepsMetadata || keepsStoredGainMap || waitsForCopyright
+    codecLimits.keepsMetadata = keepsMetadata || keepsStoredGainMap
     (codecLimits.keepsGainMap, codecLimits.isGainMap) = (keepsStoredGainMap, !gainMapFormats.isEmpty)
     decoder = try Decoder(format: format, limits: codecLimits, budget: budget)
     if Passthrough.isPossible(format, configurations) {

@@ -170,6 +170,8 @@ private struct Resizing {
     columnsFirst = plan.orientation.swapsAxes
     resampling =
       switch decoded.format {
+      // Where nothing is mixed, 8 bits would round colors that are multiplied by alpha.
+      case .rgba8 where !plan.framing.isResampled: .stored
       case .gray8, .rgb8, .rgba8, .ycc8: plan.resampling
       case .cmyk8, .gray16, .rgb16, .rgba16, .premultipliedRGBA16:
         plan.resampling == .pillow ? .stored : plan.resampling

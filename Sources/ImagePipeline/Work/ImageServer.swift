@@ -89,7 +89,7 @@ package final class ImageServer {
     guard case .reading(var reader)? = phase.take() else { throw .outOfOrder }
     reader.lateOrientation = planning.lateOrientation
     reader.countedFrames = planning.countedFrames
-    reader.reportsGainMap = planning.reportsGainMap
+    reader.isInspection = planning.isInspection
     reader.auxiliary = auxiliary
     reader.keepsMetadata = planning.results.readMetadata
     reader.configurations = planning.results.configurations

@@ -61,8 +61,9 @@ package enum WorkRequest {
     /// The number of frames of a GIF or WebP whose whole file is known, if a frame is counted from the end or the image
     /// is only inspected; otherwise `nil`.
     package var countedFrames: Int?
-    /// Whether the plan describes the gain map of an HEIC or AVIF.
-    package var reportsGainMap = false
+    /// Whether the image is only planned: the plan describes the gain map of an HEIC or AVIF, and nothing is decoded, as if
+    /// searches of pixels found nothing.
+    package var isInspection = false
     /// The memory in bytes in which the image may be started at once; 0 if it must be admitted first.
     package var admittedByteCount: UInt64 = 0
     /// See `start`.
@@ -71,13 +72,13 @@ package enum WorkRequest {
     /// Creates a planning of results, by default those of an image that must be admitted before it starts.
     package init(
       results: Results, followingByteCount: UInt64? = nil, lateOrientation: Int? = nil, countedFrames: Int? = nil,
-      reportsGainMap: Bool = false, admittedByteCount: UInt64 = 0, renditionIDs: [String] = []
+      isInspection: Bool = false, admittedByteCount: UInt64 = 0, renditionIDs: [String] = []
     ) {
       self.results = results
       self.followingByteCount = followingByteCount
       self.lateOrientation = lateOrientation
       self.countedFrames = countedFrames
-      self.reportsGainMap = reportsGainMap
+      self.isInspection = isInspection
       self.admittedByteCount = admittedByteCount
       self.renditionIDs = renditionIDs
     }

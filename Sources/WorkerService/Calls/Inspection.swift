@@ -12,13 +12,12 @@ extension WorkerEnvironment {
     _ bytes: Data, _ configuration: ProcessingConfiguration, _ auxiliary: AuxiliaryImages, _ caller: ImageCaller,
     _ cancellation: Cancellation
   ) async throws(PipelineError) -> PlannedImage {
-    let configuration = try configuration.withoutAnalysis()
     let work = ImageWork(makeChannel(for: caller, cancellation, auxiliary, isPreview: false), memory: memory)
     try await work.helper?.prepare(isUpload: false, mayWait: true)
     let results = WorkRequest.Planning.Results.renditions([configuration])
     let planning = WorkRequest.Planning(
       results: results, lateOrientation: ImageReader.lateOrientation(of: bytes.bytes),
-      countedFrames: ImageReader.frameCount(of: bytes.bytes), reportsGainMap: true)
+      countedFrames: ImageReader.frameCount(of: bytes.bytes), isInspection: true)
     var plan: PlannedImage
     var rest = bytes
     do throws(PipelineError) {

@@ -100,7 +100,7 @@ extension WorkRequest.Planning {
     for id in renditionIDs { writer.string(5, id, isPresent: true) }
     if let lateOrientation { writer.varint(6, UInt64(lateOrientation), isPresent: true) }
     if let countedFrames { writer.varint(7, UInt64(countedFrames), isPresent: true) }
-    writer.varint(8, reportsGainMap ? 1 : 0)
+    writer.varint(8, isInspection ? 1 : 0)
   }
 
   fileprivate init?(_ message: WireMessage, last: inout EncodedConfiguration?) {
@@ -117,7 +117,7 @@ extension WorkRequest.Planning {
     renditionIDs = message.texts(5)
     lateOrientation = message.has(6) ? message.count(6) : nil
     countedFrames = message.has(7) ? message.count(7) : nil
-    reportsGainMap = message.flag(8)
+    isInspection = message.flag(8)
   }
 }
 

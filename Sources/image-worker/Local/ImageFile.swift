@@ -33,13 +33,12 @@ struct ImageFile: Sendable {
   }
 
   /// Reads as much as the header needs and plans the results, as if nothing were trimmed.
-  /// - `inspects`: whether the plan has properties that results do not need: the number of frames, which is counted in the
-  ///   whole file if its header does not contain it, and the gain map of an HEIC or AVIF.
+  /// - `inspects`: whether the number of frames is counted in the whole file if its header does not contain it.
   func plan(_ request: Request, inspects: Bool = false) throws -> ImagePlan {
     try withWindows({ try $0.readAhead(byteCount: $1) }) { window in
       let server = ImageServer(
         limits: limits, cancellation: Cancellation(), tracing: TraceTarget(), auxiliary: auxiliary)
-      return try Self.plan(request.withoutAnalysis(), server, &window, inspects: inspects)
+      return try Self.plan(request, server, &window, isInspection: true, countsFrames: inspects)
     }
   }
 
@@ -95,12 +94,12 @@ struct ImageFile: Sendable {
   }
 
   private static func plan(
-    _ request: Request, _ server: ImageServer, _ window: inout Window, inspects: Bool = false
+    _ request: Request, _ server: ImageServer, _ window: inout Window, isInspection: Bool = false,
+    countsFrames: Bool = false
   ) throws -> ImagePlan {
     var planning = WorkRequest.Planning(
       results: request, lateOrientation: window.lateOrientation,
-      countedFrames: inspects || request.countsFromEnd ? window.countFrames() : nil,
-      reportsGainMap: inspects)
+      countedFrames: countsFrames || request.countsFromEnd ? window.countFrames() : nil, isInspection: isInspection)
     while true {
       planning.followingByteCount = window.followingByteCount
       _ = try serve(.readHeader(planning), server, &window) { _, _ in }
@@ -170,17 +169,6 @@ struct ImageFile: Sendable {
       next = bytes.isEmpty ? [] : try read()
       isLast = next?.isEmpty ?? true
       followingByteCount = isLast ? 0 : followingByteCount.map { $0 - min($0, UInt64(bytes.count)) }
-    }
-  }
-}
-
-extension ImageFile.Request {
-  /// Returns the request without the fields for which the image is decoded before it is planned.
-  fileprivate func withoutAnalysis() throws(PipelineError) -> ImageFile.Request {
-    switch self {
-    case .renditions(let configurations):
-      .renditions(try configurations.map { (each) throws(PipelineError) in try each.withoutAnalysis() })
-    case .preview(let configuration, let maxSide): .preview(try configuration.withoutAnalysis(), maxSide: maxSide)
     }
   }
 }
