@@ -103,10 +103,12 @@ def test_fields_have_the_names_and_values_of_the_contract() -> None:
     with FakeWorker() as worker, Client(worker.address) as client:
         client.process(
             b"image", preferred_format="webp", resize_mode="fill", gravity="north_east", crop={"unit": "fractions", "width": 1},
-            filters=[{"name": "blur", "intensity": 1, "parameters": {"radius": 3}}], webp={"method": 2}, max_height=None)
+            filters=[{"name": "blur", "parameters": {"radius": 3}}, {"name": "sepia", "intensity": 0}], webp={"method": 2},
+            max_height=None)
         fields = worker.requests[0].configuration
         assert (fields.preferred_format, fields.resize_mode, fields.gravity) == (4, 2, 3)
         assert fields.crop.unit == 2 and fields.webp.method == 2 and fields.filters[0].parameters["radius"] == 3
+        assert [each.intensity for each in fields.filters] == [1, 0]
         assert not fields.HasField("max_height")
         for error, text, values in [
                 (TypeError, "max_widht is not a field; the fields are max_width", {"max_widht": 1}),

@@ -140,6 +140,8 @@ class Batch(Generic[Key]):
                 self._slots.release()
             if failure := self._failure or self._items_failure:
                 raise failure
+            # The streams are about to end; one that is cancelled instead counts as a cancelled call at its worker.
+            await asyncio.wait(tasks[1:-1], timeout=1)
         finally:
             self._is_stopped = True
             for task in tasks:

@@ -66,6 +66,8 @@ def _contents(name: str, image: Overlay) -> bytes:
 
 def _fill(message: Message, values: Mapping[str, object], path: str) -> None:
     descriptor: Any = message.DESCRIPTOR
+    if isinstance(message, wire.Filter):
+        message.intensity = 1  # as on the command line and in files of presets
     for name, value in values.items():
         field = descriptor.fields_by_name.get(name)
         if field is None:
