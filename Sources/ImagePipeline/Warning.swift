@@ -139,9 +139,11 @@ extension Warning {
     .neverLargerIgnored, "never_larger is ignored, as it needs more than image_memory_limit")
   /// There is not enough memory for the encoder of the planned format.
   package static func changedFormat(_ format: String, planned: String) -> Warning {
-    Warning(
-      .formatChanged,
-      "the result is \(format) instead of \(planned), whose encoder needs more than image_memory_limit",
+    let reason =
+      planned == OutputFormat.auto.rawValue
+      ? "as choosing a format" : "instead of \(planned), whose encoder"
+    return Warning(
+      .formatChanged, "the result is \(format) \(reason) needs more than image_memory_limit",
       ["format": format, "planned_format": planned])
   }
   /// The content credentials of the image do not hold for the result.

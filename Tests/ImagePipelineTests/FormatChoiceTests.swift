@@ -224,7 +224,12 @@ struct FormatChoiceTests {
       configuration.preferredFormat = .auto
       let report = try process(Fixture.bytes(name), configuration, limits: limits).report
       #expect(report.output.format == format)
-      #expect(report.messages.contains { $0.hasPrefix("the result is \(format) instead of auto") })
+      #expect(report.messages.contains { $0.hasPrefix("the result is \(format) as choosing a format") })
+      configuration.accept = AcceptedFormats([.webp])
+      let error = #expect(throws: PipelineError.self) {
+        try process(Fixture.bytes(name), configuration, limits: limits)
+      }
+      #expect(error?.limit?.name == "image_memory_limit" && error?.message.contains("encoder of webp") == true)
     }
   }
 

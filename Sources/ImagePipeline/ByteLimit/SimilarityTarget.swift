@@ -83,8 +83,11 @@ extension PipelineError {
   init(exceeding memory: UInt64, _ plan: ImagePlan) {
     self.init(
       exceeding: "image_memory_limit", limit: memory, value: plan.workingSetByteCount, unit: "bytes of memory")
-    guard plan.plans.contains(where: { $0.byteLimit?.similarity != nil }) else { return }
-    field = "target_similarity"
-    message += "; target_similarity buffers the whole result, so request a smaller one"
+    if plan.plans.contains(where: { $0.byteLimit?.similarity != nil }) {
+      field = "target_similarity"
+      message += "; target_similarity buffers the whole result, so request a smaller one"
+    } else if let format = plan.plans.map(\.encoder.format).first(where: { ![.jpeg, .png, .raw].contains($0) }) {
+      message += "; the encoder of \(format.rawValue) buffers the whole result, so request a smaller one, JPEG or PNG"
+    }
   }
 }

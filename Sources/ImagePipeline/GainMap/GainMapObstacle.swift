@@ -46,7 +46,7 @@ package enum GainMapObstacle: String, Error, Hashable {
     case .maxBytes: "the result would exceed max_bytes"
     case .metadata: "the XMP that is kept leaves no room for the directory of the map"
     case .memory: "it needs more than image_memory_limit"
-    case .damage: "it is damaged or incomplete"
+    case .damage: "it is damaged, incomplete or larger than its image"
     case .headroom: "its file states no valid headroom"
     }
   }

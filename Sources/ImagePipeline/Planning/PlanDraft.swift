@@ -100,15 +100,17 @@ extension PlanDraft {
   }
 
   /// Returns this draft with a format whose encoder needs less memory, or this draft unchanged if there is no such
-  /// format or the configuration specifies one.
+  /// format, the configuration specifies one, or `accept` does not list it.
   func fallingBack(_ header: ImageHeader) -> PlanDraft {
     let format = Plan.formats(of: header, configuration, size: framing.canvasSize)[0]
     let isAuto = configuration.preferredFormat == .auto
     guard configuration.preferredFormat?.imageFormat == nil, isAuto || format.traits.output?.hasFallback ?? false else {
       return self
     }
+    let accepted = isAuto ? (configuration.accept ?? .standard).formats : [.jpeg, .png]
+    let usable: [OutputFormat] = header.hasAlpha ? [.png] : [.jpeg, .png]
+    guard let fallback = usable.first(where: { $0.imageFormat.map(accepted.contains) ?? false }) else { return self }
     var draft = self
-    let fallback = header.hasAlpha ? OutputFormat.png : .jpeg
     draft.configuration.preferredFormat = fallback
     let planned = isAuto ? OutputFormat.auto.rawValue : format.rawValue
     draft.warnings.append(.changedFormat(fallback.rawValue, planned: planned))

@@ -108,7 +108,7 @@ struct RenditionListOptions: ParsableArguments {
   @Option(
     name: .customLong("rendition"), parsing: .unconditionalSingleValue,
     help: ArgumentHelp(
-      "Write a rendition of each image as IMAGE-NAME: a name and its options, as in "
+      "Write a rendition of each image as IMAGE-NAME, instead of one result: a name and its options, as in "
         + "'small: --max-width 300 --format webp'. They override the command's. Repeat it for several renditions, which "
         + "are all made from one decode.", valueName: "name: options"))
   var renditions: [String] = []
