@@ -142,7 +142,7 @@ struct LenienceTests {
       [2, 1, 0, 4, 2, 1, 1, 1, 0, 0, 1, 2, 3, 0],
     ] {
       let pixels = try Pixels.decode(start + data, windowByteCount: windowByteCount)
-      #expect(pixels.planes == [[6, 5, 4, 0, 0, 0, 0, 0, 0, 3, 2, 1, 3, 2, 1, 6, 5, 4]], "\(data)")
+      #expect(pixels.planes == [[3, 2, 1, 3, 2, 1, 6, 5, 4, 6, 5, 4, 0, 0, 0, 0, 0, 0]], "\(data)")
     }
     #expect(throws: CodecError.self) {
       try Pixels.decode(start + [3, 1, 1, 2, 0, 0, 3, 0, 0, 1], windowByteCount: windowByteCount)
@@ -156,11 +156,13 @@ struct LenienceTests {
     }
     let masks = Self.little(0xFF0000) + Self.little(0xFF00) + Self.little(0xFF)
     let colors: [[UInt8]] = [[1, 2, 3], [4, 5, 6], [7, 8, 9], [10, 11, 12], [13, 14, 15], [16, 17, 18]]
-    let deep = colors.flatMap { $0 + [255] }
+    let deep: [UInt8] = colors.flatMap { (color: [UInt8]) -> [UInt8] in color + [255] }
     let masked = icon(bits: 32, Self.bitmapHeader(height: 4, bits: 32, compression: 3, masks) + deep)
-    let rows = colors[0...2].flatMap(\.self) + [0, 0, 0] + colors[3...5].flatMap(\.self) + [0, 0, 0]
+    let rows: [UInt8] = Array(colors[0...2].joined()) + [0, 0, 0] + Array(colors[3...5].joined()) + [0, 0, 0]
     let plain = icon(bits: 24, Self.bitmapHeader(height: 4, bits: 24, compression: 0) + rows)
-    let displayed = (colors[3...5] + colors[0...2]).flatMap { $0.reversed() + [255] }
+    let displayed: [UInt8] = (colors[3...5] + colors[0...2]).flatMap { (color: [UInt8]) -> [UInt8] in
+      color.reversed() + [255]
+    }
     for file in [masked, plain] {
       #expect(try Pixels.decode(file, windowByteCount: windowByteCount).planes == [displayed])
       #expect(throws: CodecError.self) { try Pixels.decode(Array(file.dropLast()), windowByteCount: windowByteCount) }

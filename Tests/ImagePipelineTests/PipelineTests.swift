@@ -15,7 +15,7 @@ struct PipelineTests {
   @Test("a crop leaves translucent pixels as they are, also with exact_resize", arguments: [0, 90])
   func exactCrop(rotation: Int) throws {
     let image = Fixture.bytes("alpha.png")
-    var configuration = ProcessingConfiguration(rotation: rotation, preferredFormat: .png)
+    var configuration = ProcessingConfiguration(preferredFormat: .png, rotation: rotation)
     configuration.crop = Crop(unit: .pixels, x: 3, y: 5, width: 20, height: 11)
     let plain = try process(image, configuration).bytes
     configuration.exactResize = true

@@ -57,7 +57,7 @@ struct InspectionTests {
     try await withWorker { client, _ in
       for change in changes {
         var request = Imageworker_V1_InspectImageRequest()
-        request.image = .init(Fixture.bytes("frame-within.gif"))
+        request.image = .init(Fixture.bytes("animated-transparent.gif"))
         change(&request.configuration)
         let configuration = request.configuration
         let inspected = await failure { _ = try await client.inspectImage(request) }

@@ -116,6 +116,7 @@ package final class MemoryBudget: Sendable {
     }
   }
 
+  /// Reserves `byteCount` bytes for an image whose bytes have arrived, as above.
   package func reserve(_ byteCount: Int, cancellation: Cancellation) async throws(PipelineError) -> Reservation {
     try await reserve(byteCount, isUpload: false, cancellation: cancellation)
   }

@@ -9,9 +9,7 @@ enum XMPRights {
   private static let maxFrameDepth = 3
 
   /// Returns whether an element is kept.
-  /// - Parameters:
-  ///   - name: The name of the element.
-  ///   - open: The names of the elements around it, all of which are kept.
+  /// - `open`: the names of the elements around it, all of which are kept.
   static func includes(
     _ name: ArraySlice<UInt8>, in open: [ArraySlice<UInt8>], _ namespaces: XMPNamespaces
   ) -> Bool {
@@ -20,9 +18,7 @@ enum XMPRights {
   }
 
   /// Returns whether an attribute of a kept element is kept.
-  /// - Parameters:
-  ///   - name: The name of the attribute.
-  ///   - element: The names of the element and of those around it.
+  /// - `element`: the names of the element and of those around it.
   static func includes(
     attribute name: ArraySlice<UInt8>, of element: [ArraySlice<UInt8>], _ namespaces: XMPNamespaces
   ) -> Bool {
@@ -31,7 +27,7 @@ enum XMPRights {
   }
 
   /// Returns whether a text or an instruction is kept.
-  /// - Parameter open: The names of the elements around it.
+  /// - `open`: the names of the elements around it.
   static func includes(text: ArraySlice<UInt8>, in open: [ArraySlice<UInt8>]) -> Bool {
     !areFrame(open) || text.starts(with: "<?xpacket ".utf8)
   }

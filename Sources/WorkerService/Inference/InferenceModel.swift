@@ -31,7 +31,9 @@ struct InferenceModel {
   }
 }
 
-/// A tensor that a model returns, by its name. A response has those that the client asks for in this order.
+/// A tensor that a model returns, by its name.
+///
+/// A response has those that the client asks for in this order.
 enum InferenceOutput: String, CaseIterable {
   /// The results.
   case tensor

@@ -34,7 +34,9 @@ struct InferenceResponse {
     return writer.bytes
   }
 
-  /// Returns the outputs that follow the tensor. Elements of images without what they are for are empty, or zero.
+  /// Returns the outputs that follow the tensor.
+  ///
+  /// Their elements for images that lack it are empty, or zero.
   static func tail(_ outcomes: [InferenceOutcome], outputs: Set<InferenceOutput>) -> [UInt8] {
     var writer = WireWriter()
     for output in InferenceOutput.allCases where output != .tensor && outputs.contains(output) {
