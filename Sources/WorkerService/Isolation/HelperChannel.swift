@@ -1,14 +1,19 @@
 internal import Admission
 internal import ImagePipeline
+internal import Tracing
 internal import WorkerIsolation
 
 /// The way to the server of one image in a helper process.
 ///
 /// An image has a helper from `prepare` until all of its renditions have ended, it has failed, or this object is
-/// released. The image's bytes are copied to memory that the helper reads; those that it leaves stay there.
+/// released. The image's bytes are copied to memory that the helper reads; those that it leaves stay there. It belongs to
+/// one thread at a time, which blocks while the helper works.
 final class HelperChannel: WorkChannel {
-  private let session: HelperSession
+  private let pool: HelperPool
+  private let caller: String
   private let limits: ImageLimits
+  private let cancellation: Cancellation
+  private let tracing: TraceTarget
   private let recordsSpans: Bool
   private let waited: WaitObserver
   private let auxiliary: AuxiliaryImages
@@ -20,6 +25,16 @@ final class HelperChannel: WorkChannel {
   private var windowByteCount = HelperPool.inputByteCount
   /// The memory of the helper process.
   private var charge: ProcessCharge?
+  /// The helper; `nil` before it is borrowed and after it was given back.
+  private var lease: HelperPool.Lease?
+  /// The number of the image among those of the helper.
+  private var number: UInt32 = 0
+  private var handlerID: UInt64?
+  private var cpuTime = HelperCPUTime()
+  /// The cached results of the helper; `nil` before the image has one.
+  private(set) var kept: KeptResults?
+  /// The file for the image's bytes, if they are kept after a crash.
+  private var crashFile: CrashFile?
 
   /// - `caller`: the caller or connection that the image belongs to.
   /// - `auxiliary`: the images that overlays name.
@@ -30,20 +45,26 @@ final class HelperChannel: WorkChannel {
     tracing: TraceTarget, recordsSpans: Bool = true, auxiliary: AuxiliaryImages = AuxiliaryImages(),
     waited: @escaping WaitObserver
   ) {
-    self.auxiliary = auxiliary
-    session = HelperSession(pool, caller: caller, limits: limits, cancellation: cancellation, tracing: tracing)
+    self.pool = pool
+    self.caller = caller
     self.limits = limits
-    self.waited = waited
+    self.cancellation = cancellation
+    self.tracing = tracing
     self.recordsSpans = recordsSpans
+    self.waited = waited
+    self.auxiliary = auxiliary
     dialogue = HelperDialogue(limits: limits, recordsSpans: recordsSpans)
     charge = ProcessCharge(budget: memory)
   }
 
-  deinit { if isBegun { session.abandon() } }
+  deinit {
+    if isBegun { abandon() }
+    release()
+  }
 
   var maxByteCount: Int { HelperLayout.inputByteCount }
-  /// The cached results of the helper; `nil` before the image has one.
-  var kept: KeptResults? { session.kept }
+
+  // MARK: Borrow and give back
 
   /// Takes a helper, and waits for one if necessary.
   /// - Parameters:
@@ -51,20 +72,57 @@ final class HelperChannel: WorkChannel {
   ///   - mayWait: Whether the image waits if it has to; otherwise it is refused.
   /// - Throws: `overloaded`, `cancelled`.
   func prepare(isUpload: Bool, mayWait: Bool) async throws(PipelineError) {
-    guard session.process == nil, !isBegun else { return }
+    guard lease == nil, !isBegun else { return }
     let asked = ContinuousClock.now
     defer { waited(.helper, asked.duration(to: .now)) }
-    try await session.begin(isUpload: isUpload, mayWait: mayWait)
+    guard mayWait else { return begin(try pool.borrowNow(for: caller, isUpload: isUpload)) }
+    begin(try await pool.borrow(for: caller, isUpload: isUpload, cancellation))
   }
 
   /// Takes a helper without waiting.
   /// - Throws: `overloaded` if there is none.
   func prepareNow(isUpload: Bool) throws(PipelineError) {
-    if session.process == nil, !isBegun { try session.beginNow(isUpload: isUpload) }
+    if lease == nil, !isBegun { begin(try pool.borrowNow(for: caller, isUpload: isUpload)) }
+  }
+
+  private func begin(_ lease: HelperPool.Lease) {
+    var lease = lease
+    lease.imageCount += 1
+    self.lease = lease
+    kept = lease.kept
+    let (process, number) = (lease.process, UInt32(lease.imageCount))
+    self.number = number
+    cpuTime = HelperCPUTime(before: process.cpuTime)
+    process.begin(work: number, timeouts: pool.timeouts, used: cpuTime.before)
+    process.limitFiles(byteCount: 0)
+    limit(byteCount: 0)
+    handlerID = cancellation.addHandler { process.cancel(work: number) }
+    crashFile = pool.crashes?.makeFile()
+  }
+
+  /// Limits the helper to an image that was admitted with `byteCount` bytes.
+  private func limit(byteCount: UInt64) {
+    let limit = HelperLimit(limits, admitted: byteCount)
+    lease?.process.limit(cpuSeconds: limit.cpuSeconds, used: cpuTime.before, byteCount: limit.byteCount)
+  }
+
+  /// Gives the helper back, unless it has received files, of which it may keep parts.
+  private func release() {
+    if let handlerID { cancellation.removeHandler(handlerID) }
+    handlerID = nil
+    guard let lease = lease.take() else { return }
+    cpuTime.note(lease.process)
+    if lease.process.loss != nil { lease.kept.revoke() }
+    pool.giveBack(lease, isUsable: lease.process.loss == nil && !lease.process.hasFiles)
   }
 
   /// Returns the CPU time that the helper has used for this image since the last call.
-  func takeCPUTime() -> Duration { session.takeCPUTime() }
+  func takeCPUTime() -> Duration {
+    if let process = lease?.process { cpuTime.note(process) }
+    return cpuTime.take()
+  }
+
+  // MARK: Requests
 
   func serve(
     _ request: WorkRequest, _ bytes: RawSpan, isLast: Bool, output: (_ rendition: Int, RawSpan) -> Void
@@ -77,13 +135,13 @@ final class HelperChannel: WorkChannel {
       start: isBegun ? nil : HelperRequest.ImageStart(limits: limits, recordsSpans: recordsSpans))
     isBegun = true
     dialogue.begin()
-    let response = try session.exchange(
+    let response = try exchange(
       .work(message),
       makeFile: { byteCount in
         dialogue.allowsFile(byteCount: byteCount) ? limits.makeSpillFile(byteCount: byteCount) : -1
       },
       collect: { (response, process) throws(HelperLoss) in
-        guard dialogue.accepts(response, to: message, isCancelled: session.isCancelled) else {
+        guard dialogue.accepts(response, to: message, isCancelled: cancellation.isCancelled) else {
           throw process.end(.misbehaved)
         }
         var offset = 0
@@ -93,9 +151,9 @@ final class HelperChannel: WorkChannel {
         }
       })
     supplied = supplied.dropFirst(response.work.consumedByteCount)
-    session.consume(response.work.consumedByteCount)
+    crashFile?.consume(response.work.consumedByteCount)
     if dialogue.hasEnded {
-      session.release()
+      release()
       charge = nil
     }
     return response.work
@@ -109,14 +167,14 @@ final class HelperChannel: WorkChannel {
   private func admit(_ request: WorkRequest, followingByteCount: Int) -> WorkRequest {
     switch request {
     case .readHeader(var planning):
-      session.limit(byteCount: planning.admittedByteCount)
+      limit(byteCount: planning.admittedByteCount)
       if let count = planning.followingByteCount {
         planning.followingByteCount = count + UInt64(followingByteCount)
       }
       return .readHeader(planning)
     case .start:
       let memory = UInt64(max(limits.memory, limits.frameMemory))
-      if let plan = dialogue.plan { session.limit(byteCount: min(plan.reservedByteCount, memory)) }
+      if let plan = dialogue.plan { limit(byteCount: min(plan.reservedByteCount, memory)) }
       return request
     case .advance: return request
     }
@@ -131,7 +189,7 @@ final class HelperChannel: WorkChannel {
         while offset < bytes.byteCount {
           let part = bytes.extracting(droppingFirst: offset).extracting(first: HelperPool.inputByteCount)
           offset += part.byteCount
-          session.writeAuxiliary(part)
+          lease?.process.write(part)
           try send(
             HelperRequest.Auxiliary(
               name: image.name, input: 0..<part.byteCount, isLast: offset == bytes.byteCount,
@@ -143,7 +201,7 @@ final class HelperChannel: WorkChannel {
 
   private func send(_ part: HelperRequest.Auxiliary) throws(PipelineError) {
     isBegun = true
-    _ = try session.exchange(.auxiliary(part), makeFile: { _ in -1 }) { (response, process) throws(HelperLoss) in
+    _ = try exchange(.auxiliary(part), makeFile: { _ in -1 }) { (response, process) throws(HelperLoss) in
       guard response.isEmpty else { throw process.end(.misbehaved) }
     }
   }
@@ -163,8 +221,74 @@ final class HelperChannel: WorkChannel {
     }
     let window = bytes.extracting(first: windowByteCount)
     dialogue.supply(byteCount: window.byteCount)
-    session.write(window, maxFileByteCount: dialogue.maxFileByteCount)
+    lease?.process.limitFiles(byteCount: dialogue.maxFileByteCount)
+    lease?.process.write(window)
+    crashFile?.write(window)
     supplied = 0..<window.byteCount
     return supplied
+  }
+
+  /// Sends a request and receives its responses.
+  ///
+  /// The helper is given back after an error.
+  /// - Parameters:
+  ///   - request: The request.
+  ///   - makeFile: Returns the descriptor of a new temporary file of a size in bytes, or -1.
+  ///   - collect: Called with each response, to check it and to copy its output.
+  /// - Returns: The responses together.
+  /// - Throws: The image's error, or that of a helper that was lost.
+  private func exchange(
+    _ request: HelperRequest, makeFile: (UInt64) -> Int32,
+    collect: (HelperResponse, HelperProcess) throws(HelperLoss) -> Void
+  ) throws(PipelineError) -> HelperResponse {
+    guard let process = lease?.process else {
+      throw PipelineError(.internalDefect, "an image without a process was continued")
+    }
+    let message = request.bytes(work: number) { pool.encode($0) }
+    guard message.count <= HelperLayout.messageByteCount else { throw PipelineError(messageByteCount: message.count) }
+    let response: HelperResponse
+    do throws(HelperLoss) {
+      response = try responses(to: message, of: process, makeFile, collect)
+    } catch {
+      defer { release() }
+      guard !cancellation.isCancelled else { throw PipelineError.cancelled }
+      pool.noteLoss()
+      crashFile?.keep()
+      throw PipelineError(error)
+    }
+    for span in response.spans { span.replay(to: tracing.tracer, in: tracing.context, isPreview: tracing.isPreview) }
+    if let error = response.error {
+      release()
+      throw error
+    }
+    return response
+  }
+
+  private func responses(
+    to message: [UInt8], of process: HelperProcess, _ makeFile: (UInt64) -> Int32,
+    _ collect: (HelperResponse, HelperProcess) throws(HelperLoss) -> Void
+  ) throws(HelperLoss) -> HelperResponse {
+    try process.send(message)
+    var all = HelperResponse()
+    while true {
+      guard let response = HelperResponse(try process.receive(makeFile: makeFile)) else {
+        throw process.end(.misbehaved)
+      }
+      try collect(response, process)
+      all.append(response)
+      guard response.isPartial else { return all }
+      try process.send(HelperRequest.proceed.bytes(work: number))
+    }
+  }
+
+  /// Abandons the image.
+  ///
+  /// A helper that does not answer soon is ended.
+  private func abandon() {
+    guard let process = lease?.process else { return }
+    process.cancel(work: number)
+    _ = try? exchange(.abandon, makeFile: { _ in -1 }) { (response, process) throws(HelperLoss) in
+      guard !response.isPartial, response.segments.isEmpty else { throw process.end(.misbehaved) }
+    }
   }
 }

@@ -7,7 +7,7 @@ struct WorkResults {
 
   /// The bytes of each rendition, in chunks that fit into a message; all but the last are full.
   private var outputs: [[Data]] = []
-  private var outcomes: [Result<ProcessingReport, PipelineError>?] = []
+  private var outcomes: [RenditionOutcome?] = []
   private var isTaken: [Bool] = []
 
   /// Notes the renditions of a plan; those that could not be planned have failed.
@@ -56,7 +56,7 @@ struct WorkResults {
   }
 
   /// Returns the outcome of a rendition once it has ended; `nil` before that, and afterwards.
-  mutating func takeEnd(of index: Int) -> Result<ProcessingReport, PipelineError>? {
+  mutating func takeEnd(of index: Int) -> RenditionOutcome? {
     guard !isTaken[index], let outcome = outcomes[index] else { return nil }
     isTaken[index] = true
     return outcome
