@@ -62,7 +62,7 @@ struct Worker: Service {
     environment.readContexts()
     load = settings.reportsLoad ? Self.meter(of: &environment, threadCount: settings.threadCount) : nil
     environment.takesSharedMemory = settings.takesSharedMemory
-    if settings.servesInference { environment.keep = { ServiceContext.current?.call.record?.keep($0) } }
+    if settings.servesInference { environment.keep = { ServiceContext.current?.call?.keep($0) } }
     self.environment = environment
     let methods =
       Imageworker_V1_ImageWorkerService.Method.descriptors + OperationalServices.methods
@@ -87,7 +87,7 @@ struct Worker: Service {
       threadCount: threadCount,
       memoryUtilization: { Double(memory.used) / Double(max(1, memory.limit)) })
     environment.noteWork = { meter.note(isWorking: $0) }
-    environment.worked = { duration, context in context?.call.cost?.add(duration) }
+    environment.worked = { duration, context in context?.call?.addWork(duration) }
     return meter
   }
 
@@ -243,12 +243,9 @@ struct Worker: Service {
   }
 
   private var interceptors: [any ServerInterceptor] {
-    let identity: [any ServerInterceptor] = security.authenticator == nil ? [] : [IdentityInterceptor()]
-    let lifetimes: [any ServerInterceptor] =
-      settings.servesInference ? [LifetimeInterceptor(callLog, services: [InferenceService.name])] : []
-    return [EventLoopInterceptor()] + identity + [
-      TracingInterceptor(tracer: telemetry.tracer, calls: callLog), CallInterceptor(callLog),
-    ] + (load.map { [LoadReportInterceptor($0)] } ?? []) + lifetimes
+    let reports: [any ServerInterceptor] = load.map { [LoadReportInterceptor($0)] } ?? []
+    let tracing = TracingInterceptor(tracer: telemetry.tracer)
+    return [ListenerInterceptor(callLog), tracing, CallInterceptor(callLog)] + reports
   }
 
   private var services: [any RegistrableRPCService] {
@@ -293,8 +290,8 @@ extension WorkerEnvironment {
   fileprivate mutating func readContexts() {
     traceID = { $0.traceID }
     isTraced = { $0.isTraced }
-    deadline = { $0.call.deadline }
-    callerName = { $0.call.callerName }
+    deadline = { $0.call?.deadline }
+    callerName = { $0.call?.callerName }
   }
 }
 

@@ -11,7 +11,6 @@ internal import Synchronization
 /// here, or as DEADLINE_EXCEEDED if its deadline had already passed.
 final class CallEnd: Sendable {
   private let cancellation: ServerContext.RPCCancellationHandle
-  private let metadata: Metadata
   private let record: CallRecord?
   private let waitsForStream: Bool
   private let report: Mutex<(@Sendable (RPCError.Code?, (any Error)?) -> Void)?>
@@ -20,17 +19,15 @@ final class CallEnd: Sendable {
   ///
   /// - Parameters:
   ///   - context: The context of the call.
-  ///   - metadata: The request metadata of the call.
-  ///   - records: The open calls of the listener; `nil` without one.
+  ///   - record: The call in the listener; `nil` without one.
   ///   - waitsForStream: Whether to report when the client has received the response, or lost it.
   ///   - report: Called once, with the status code (`nil` for OK) and the error that was thrown, if any.
   init(
-    _ context: ServerContext, _ metadata: Metadata, _ records: CallRecords?, waitsForStream: Bool = false,
+    _ context: ServerContext, _ record: CallRecord?, waitsForStream: Bool = false,
     _ report: @escaping @Sendable (RPCError.Code?, (any Error)?) -> Void
   ) {
     cancellation = context.cancellation
-    self.metadata = metadata
-    record = records?.record(metadata)
+    self.record = record
     self.waitsForStream = waitsForStream
     self.report = Mutex(report)
   }
@@ -71,7 +68,7 @@ final class CallEnd: Sendable {
     // Take the closure under the lock, but call it outside.
     guard let report = self.report.withLock({ $0.take() }) else { return }
     var (code, error) = (code, error)
-    if code == .cancelled, CallDeadline(metadata)?.hasPassed() == true {
+    if code == .cancelled, record?.isLate ?? false {
       code = .deadlineExceeded
       error = error.map { _ in RPCError(code: .deadlineExceeded, message: CallDeadline.message) }
     }
@@ -82,16 +79,6 @@ final class CallEnd: Sendable {
       report(isUnread ? .cancelled : code, error)
     }
     if let record, waitsForStream { record.whenClosed(end) } else { end(record?.refusal) }
-  }
-}
-
-extension CallDeadline {
-  static let message = "the deadline passed before the call was complete; set a longer one"
-
-  /// Reads the deadline that the listener stored in the metadata; `nil` if the client set no timeout.
-  init?(_ metadata: Metadata) {
-    guard let value = metadata[stringValues: Self.key].first(where: { _ in true }) else { return nil }
-    self.init(value: value)
   }
 }
 

@@ -16,13 +16,12 @@ package struct CallInterceptor: ServerInterceptor {
     next: @Sendable (StreamingServerRequest<Input>, ServerContext) async throws -> StreamingServerResponse<Output>
   ) async throws -> StreamingServerResponse<Output> {
     let span = ServiceContext.current
+    let record = span?.call
     let call = CallLog.Call(
       began: .now, method: context.descriptor.fullyQualifiedMethod, peer: context.remotePeer,
-      identity: span?.call.callerName, span: span)
-    let end = CallEnd(context, request.metadata, log.records, waitsForStream: true) { [log] code, error in
-      log.note(call, code, error)
-    }
-    guard log.records.claim(request.metadata) else {
+      identity: record?.callerName, span: span)
+    let end = CallEnd(context, record, waitsForStream: true) { [log] code, error in log.note(call, code, error) }
+    guard record?.claim() ?? true else {
       end.disregard()
       return try await next(request, context)
     }

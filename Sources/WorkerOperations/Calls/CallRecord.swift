@@ -1,9 +1,13 @@
 internal import GRPCCore
+package import ServiceContextModule
 internal import Synchronization
 
-/// A call that is open in the listener: what an interceptor cannot find out, and who reports the end of the call.
+/// A call that is open in the listener: what its handler and its interceptors need to know of it, and who reports its end.
 package final class CallRecord: Sendable {
   private struct State {
+    var deadline: CallDeadline?
+    var callerName: String?
+    var worked = Duration.zero
     var isClaimed = false
     var refusal: RequestRefusal?
     var isClientGone = false
@@ -13,6 +17,26 @@ package final class CallRecord: Sendable {
   }
 
   private let state = Mutex(State())
+
+  /// The time at which the client stops waiting; `nil` if it set no timeout.
+  package var deadline: ContinuousClock.Instant? { state.withLock { $0.deadline }?.clockInstant }
+
+  /// Whether that time is over.
+  var isLate: Bool { state.withLock { $0.deadline }?.hasPassed() ?? false }
+
+  /// The name of the caller, as the `Authenticator` found it; `nil` if callers are not identified.
+  package var callerName: String? { state.withLock { $0.callerName } }
+
+  /// The work of image threads for the call.
+  var worked: Duration { state.withLock { $0.worked } }
+
+  /// Adds work of image threads.
+  package func addWork(_ duration: Duration) { state.withLock { $0.worked += duration } }
+
+  /// Notes the facts of a call that is accepted.
+  func accept(deadline: CallDeadline?, callerName: String?) {
+    state.withLock { ($0.deadline, $0.callerName) = (deadline, callerName) }
+  }
 
   /// Returns `true` to the first caller, which must report the end of the call.
   func claim() -> Bool {
@@ -89,16 +113,31 @@ final class CallRecords: Sendable {
   /// Removes a call that is not open any more.
   func remove(_ id: UInt64) { state.withLock { _ = $0.records.removeValue(forKey: id) } }
 
-  /// Returns the call with this metadata; `nil` if it does not come from the listener, or is not open any more.
+  /// Returns the call with this metadata; `nil` if it does not come from the listener.
+  ///
+  /// A call that is not open any more was reported.
   func record(_ metadata: Metadata) -> CallRecord? {
-    guard let id = Self.id(metadata) else { return nil }
-    return state.withLock { $0.records[id] }
+    let value = metadata[stringValues: Self.key].first { _ in true }
+    guard let id = value.flatMap({ UInt64($0) }) else { return nil }
+    return state.withLock { $0.records[id] } ?? Self.reported
   }
 
-  /// Returns whether the caller must report the end of the call with this metadata, because nobody else does.
-  func claim(_ metadata: Metadata) -> Bool { Self.id(metadata) == nil || record(metadata)?.claim() ?? false }
+  private static let reported: CallRecord = {
+    let record = CallRecord()
+    _ = record.claim()
+    record.close()
+    return record
+  }()
+}
 
-  private static func id(_ metadata: Metadata) -> UInt64? {
-    metadata[stringValues: key].first { _ in true }.flatMap { UInt64($0) }
+extension ServiceContext {
+  private enum CallKey: ServiceContextKey {
+    typealias Value = CallRecord
+  }
+
+  /// The call in the listener; `nil` without one.
+  package internal(set) var call: CallRecord? {
+    get { self[CallKey.self] }
+    set { self[CallKey.self] = newValue }
   }
 }

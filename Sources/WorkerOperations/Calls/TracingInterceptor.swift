@@ -11,21 +11,17 @@ internal import WorkerProtocol
 package struct TracingInterceptor: ServerInterceptor {
   private let tracer: any Tracer
   private let untraced: Set<String>
-  private let calls: CallLog?
 
   /// Creates an interceptor.
   ///
   /// - Parameters:
   ///   - tracer: The tracer that creates the spans.
   ///   - untraced: Full names of the services whose calls get no span.
-  ///   - calls: The log of the listener's calls; `nil` without a listener.
   package init(
-    tracer: any Tracer = InstrumentationSystem.tracer, untraced: Set<String> = OperationalServices.names,
-    calls: CallLog? = nil
+    tracer: any Tracer = InstrumentationSystem.tracer, untraced: Set<String> = OperationalServices.names
   ) {
     self.tracer = tracer
     self.untraced = untraced
-    self.calls = calls
   }
 
   package func intercept<Input: Sendable, Output: Sendable>(
@@ -37,9 +33,8 @@ package struct TracingInterceptor: ServerInterceptor {
     guard !untraced.contains(method.service.fullyQualifiedService) else { return try await next(request, context) }
     var parent = ServiceContext.current ?? .topLevel
     tracer.extract(request.metadata, into: &parent, using: MetadataExtractor())
-    parent.call.deadline = CallDeadline(request.metadata)?.clockInstant
     let span = tracer.startSpan(method.fullyQualifiedMethod, context: parent, ofKind: .server)
-    let end = CallEnd(context, request.metadata, calls?.records) { [peer = context.remotePeer] code, error in
+    let end = CallEnd(context, parent.call) { [peer = context.remotePeer] code, error in
       Self.end(span, method, peer: peer, code, error)
     }
     return try await ServiceContext.$current.withValue(span.context) {
@@ -61,7 +56,7 @@ package struct TracingInterceptor: ServerInterceptor {
     all["rpc.method"] = .string(method.fullyQualifiedMethod)
     all["network.peer.address"] = .string(peer.address)
     if let port = peer.port { all["network.peer.port"] = .int64(Int64(port)) }
-    if let caller = span.context.call.callerName { all["enduser.id"] = .string(caller) }
+    if let caller = span.context.call?.callerName { all["enduser.id"] = .string(caller) }
     all["rpc.response.status_code"] = .string(code.name)
     if let error { span.recordError(error) }
     if let code, code.isServerFault {

@@ -30,26 +30,23 @@ package final class Authenticator: Sendable {
   /// Uses another table for the calls that begin from now on.
   package func replace(with table: IdentityTable) { self.table.withLock { $0 = table } }
 
-  /// Identifies the caller of a call and adds its name to the call's headers.
+  /// Identifies the caller of a call, and removes its credentials from the call's headers.
   ///
-  /// Credentials are removed from the headers.
-  ///
+  /// - Returns: The name of the caller; `nil` if it need not have one.
   /// - Throws: `RequestRefusal` if the caller is not known, or may not call the method.
-  func identify(_ headers: inout HPACKHeaders, path: String, caller: ConnectionCaller) throws(RequestRefusal) {
-    headers.remove(name: IdentityInterceptor.key)
+  fileprivate func identify(
+    _ headers: inout HPACKHeaders, path: String, _ certificateNames: [String]
+  ) throws(RequestRefusal) -> String? {
     let credentials = headers["authorization"]
     headers.remove(name: "authorization")
-    guard !path.hasPrefix(Self.healthPath), !Self.inferenceHealthPaths.contains(path) else { return }
-    guard let table = table.withLock({ $0 }) else {
-      if let name = caller.certificateNames.first { headers.add(name: IdentityInterceptor.key, value: name) }
-      return
-    }
+    guard !path.hasPrefix(Self.healthPath), !Self.inferenceHealthPaths.contains(path) else { return nil }
+    guard let table = table.withLock({ $0 }) else { return certificateNames.first }
     do throws(Failure) {
-      let identity = try Self.identity(credentials, caller.certificateNames, table)
+      let identity = try Self.identity(credentials, certificateNames, table)
       guard identity.mayReflect || !path.hasPrefix(Self.reflectionPath) else {
         throw .reflectionNotAllowed(identity.name)
       }
-      headers.add(name: IdentityInterceptor.key, value: identity.name)
+      return identity.name
     } catch {
       Self.counter(error.reason, metrics).increment()
       throw error.refusal
@@ -78,11 +75,16 @@ package final class Authenticator: Sendable {
 
 /// The client of one connection; used only on the connection's event loop.
 final class ConnectionCaller {
-  let authenticator: Authenticator
+  private let authenticator: Authenticator
   /// Names in the verified client certificate; empty without one.
   var certificateNames: [String] = []
 
   init(_ authenticator: Authenticator) { self.authenticator = authenticator }
+
+  /// See `Authenticator.identify`.
+  func identify(_ headers: inout HPACKHeaders, path: String) throws(RequestRefusal) -> String? {
+    try authenticator.identify(&headers, path: path, certificateNames)
+  }
 }
 
 extension Authenticator {

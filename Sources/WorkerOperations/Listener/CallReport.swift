@@ -10,7 +10,6 @@ struct CallReport {
   let began = ContinuousClock.now
   /// The number of the call in the log; `nil` before it is forwarded.
   private var id: UInt64?
-  private var identity: String?
   /// The status that the transport has sent without an interceptor.
   private var status: (code: RPCError.Code?, message: String?)?
   private var isOver = false
@@ -21,9 +20,9 @@ struct CallReport {
     method = String(path.drop { $0 == "/" })
   }
 
-  /// Notes the headers of a call that is accepted, and adds its number to them.
-  mutating func accept(_ headers: inout HPACKHeaders, isIdentified: Bool) {
-    if isIdentified { identity = headers.first(name: IdentityInterceptor.key) }
+  /// Notes the facts of a call that is accepted, and adds its number to its headers.
+  mutating func accept(_ headers: inout HPACKHeaders, deadline: CallDeadline?, callerName: String?) {
+    record.accept(deadline: deadline, callerName: callerName)
     let id = log.records.add(record)
     headers.add(name: CallRecords.key, value: String(id))
     self.id = id
@@ -42,7 +41,8 @@ struct CallReport {
     isOver = true
     if let id { log.records.remove(id) }
     guard record.claim() else { return record.close() }
-    let call = CallLog.Call(began: began, method: method, isDispatched: false, peer: peer, identity: identity)
+    let call = CallLog.Call(
+      began: began, method: method, isDispatched: false, peer: peer, identity: record.callerName)
     if let refusal = record.refusal {
       log.note(call, refusal.code, refusal)
     } else if let status {

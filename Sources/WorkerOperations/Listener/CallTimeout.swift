@@ -33,11 +33,8 @@ struct CallTimeout: Equatable {
 }
 
 /// The time at which a call's client stops waiting.
-///
-/// It is stored in the call's metadata when the call arrives.
-struct CallDeadline: Equatable {
-  /// Metadata key; a value sent by a client is discarded.
-  static let key = "image-worker-deadline"
+struct CallDeadline {
+  static let message = "the deadline passed before the call was complete; set a longer one"
 
   /// Nanoseconds of the clock of `NIODeadline`; `UInt64.max` if the deadline is beyond its range.
   private let instant: UInt64
@@ -50,15 +47,6 @@ struct CallDeadline: Equatable {
       now.uptimeNanoseconds.addingReportingOverflow(nanoseconds).overflow ? .max : now.uptimeNanoseconds + nanoseconds
     tolerance = min(nanoseconds / 50 + 5_000_000, nanoseconds)
   }
-
-  /// Restores a deadline from the string that `value` returned.
-  init?(value: String) {
-    let parts = value.split(separator: " ").compactMap { UInt64($0) }
-    guard parts.count == 2 else { return nil }
-    (instant, tolerance) = (parts[0], parts[1])
-  }
-
-  var value: String { "\(instant) \(tolerance)" }
 
   /// The time at which the call ends; `nil` if it is too far away to be scheduled.
   var end: NIODeadline? { instant <= UInt64(Int64.max) ? .uptimeNanoseconds(instant) : nil }

@@ -1,6 +1,7 @@
 package import GRPCCore
 internal import NIOCore
 internal import NIOPosix
+internal import ServiceContextModule
 
 /// Runs tasks on event loops, where the transport does its own work.
 ///
@@ -32,25 +33,32 @@ package final class EventLoopExecutor: TaskExecutor {
   }
 }
 
-/// Keeps a call on the event loop where it begins, which is the event loop of its connection.
+/// Continues a call as the listener has begun it: on the event loop of its connection, and with its record in its context.
 ///
 /// Otherwise, a task that runs on another executor could return on any event loop. Install it first, and serve with
 /// `EventLoopExecutor.shared` as the preferred executor.
-package struct EventLoopInterceptor: ServerInterceptor {
-  package init() {}
+package struct ListenerInterceptor: ServerInterceptor {
+  private let calls: CallLog
+
+  /// - Parameter calls: The log of the listener's calls.
+  package init(_ calls: CallLog) { self.calls = calls }
 
   package func intercept<Input: Sendable, Output: Sendable>(
     request: StreamingServerRequest<Input>,
     context: ServerContext,
     next: @Sendable (StreamingServerRequest<Input>, ServerContext) async throws -> StreamingServerResponse<Output>
   ) async throws -> StreamingServerResponse<Output> {
-    guard let executor = EventLoopExecutor.current else { return try await next(request, context) }
-    var response = try await withTaskExecutorPreference(executor) { try await next(request, context) }
-    guard case .success(var contents) = response.accepted else { return response }
-    contents.producer = { [producer = contents.producer] writer in
-      try await withTaskExecutorPreference(executor) { try await producer(writer) }
+    var current = ServiceContext.current ?? .topLevel
+    current.call = calls.records.record(request.metadata)
+    return try await ServiceContext.$current.withValue(current) {
+      guard let executor = EventLoopExecutor.current else { return try await next(request, context) }
+      var response = try await withTaskExecutorPreference(executor) { try await next(request, context) }
+      guard case .success(var contents) = response.accepted else { return response }
+      contents.producer = { [producer = contents.producer] writer in
+        try await withTaskExecutorPreference(executor) { try await producer(writer) }
+      }
+      response.accepted = .success(contents)
+      return response
     }
-    response.accepted = .success(contents)
-    return response
   }
 }

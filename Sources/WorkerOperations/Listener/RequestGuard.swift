@@ -171,11 +171,9 @@ final class RequestGuard: ChannelDuplexHandler, NIOScheduledCallbackHandler {
         payload.headers, now: .now(), maxByteCount: connection.limits.maxMetadataByteCount)
       try messages.begin(path: path, request.compression)
       payload.headers = request.headers
-      if let caller = connection.caller {
-        try caller.authenticator.identify(&payload.headers, path: path, caller: caller)
-      }
-      try admit(payload.headers, deadline: request.deadline)
-      report?.accept(&payload.headers, isIdentified: connection.caller != nil)
+      let name = try connection.caller?.identify(&payload.headers, path: path)
+      try admit(name, deadline: request.deadline)
+      report?.accept(&payload.headers, deadline: request.deadline, callerName: name)
       deadline = request.deadline?.end.flatMap {
         try? context.eventLoop.assumeIsolated().scheduleCallback(at: $0, handler: self)
       }
@@ -204,11 +202,9 @@ extension RequestGuard {
   private static var occupiedByteCount: Int { 16 << 10 }
 
   /// Asks whether the call's message is worth receiving.
-  private func admit(_ headers: HPACKHeaders, deadline: CallDeadline?) throws(RequestRefusal) {
-    // Only an authenticated connection has an identity; otherwise the header is the client's own.
-    let identity = connection.caller == nil ? nil : headers.first(name: IdentityInterceptor.key)
+  private func admit(_ callerName: String?, deadline: CallDeadline?) throws(RequestRefusal) {
     let call = CallAdmission.Call(
-      path: path, identity: identity, connection: connection.id, peer: connection.peerName,
+      path: path, identity: callerName, connection: connection.id, peer: connection.peerName,
       deadline: deadline?.clockInstant)
     switch connection.limits.calls.admit(call) {
     case .admitted(let promise): messages.expectation = promise.map { .promised($0) } ?? .none

@@ -34,9 +34,8 @@ struct RequestHeaders {
       code: .resourceExhausted, message: "the call's metadata has \(size) bytes; at most \(limit) are accepted")
   }
 
-  /// Replaces the timeout, which grpc-swift-2 would measure with a task and a timer of its own, by the deadline.
+  /// Removes the timeout, which grpc-swift-2 would measure with a task and a timer of its own.
   private mutating func readTimeout(_ now: NIODeadline) throws(RequestRefusal) {
-    headers.remove(name: CallDeadline.key)
     let values = headers[CallTimeout.key]
     guard let value = values.first else { return }
     guard values.count == 1, let timeout = CallTimeout(value) else {
@@ -45,9 +44,7 @@ struct RequestHeaders {
         message: "grpc-timeout is \"\(value.prefix(32))\"; it must be 1 to 8 digits and one of H, M, S, m, u, n")
     }
     headers.remove(name: CallTimeout.key)
-    let deadline = CallDeadline(timeout, from: now)
-    headers.add(name: CallDeadline.key, value: deadline.value)
-    self.deadline = deadline
+    deadline = CallDeadline(timeout, from: now)
   }
 
   private mutating func readEncoding() throws(RequestRefusal) {

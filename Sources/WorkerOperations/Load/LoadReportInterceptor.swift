@@ -1,12 +1,11 @@
 package import GRPCCore
 internal import GRPCProtobuf
 internal import ServiceContextModule
-internal import Synchronization
 
 /// Sends the load of the worker with the end of each call, as `endpoint-load-metrics-bin`.
 ///
 /// gRPC's `weighted_round_robin` and other balancers read it. Calls to operational services have none. Install it after the
-/// interceptors that change the context.
+/// `ListenerInterceptor`.
 package struct LoadReportInterceptor: ServerInterceptor {
   /// The key of the report in the trailing metadata.
   static let key = "endpoint-load-metrics-bin"
@@ -24,56 +23,40 @@ package struct LoadReportInterceptor: ServerInterceptor {
     guard !OperationalServices.names.contains(context.descriptor.service.fullyQualifiedService) else {
       return try await next(request, context)
     }
-    let cost = CallCost()
-    var current = ServiceContext.current ?? .topLevel
-    current.call.cost = cost
-    return try await ServiceContext.$current.withValue(current) {
-      do {
-        var response = try await next(request, context)
-        switch response.accepted {
-        case .failure(let error): response.accepted = .failure(failed(error, cost))
-        case .success(var contents):
-          contents.producer = { [produce = contents.producer, current] writer in
-            try await ServiceContext.$current.withValue(current) {
-              do {
-                var metadata = try await produce(writer)
-                metadata.addBinary(end(cost, isFailed: false), forKey: Self.key)
-                return metadata
-              } catch { throw failed(error, cost) }
-            }
-          }
-          response.accepted = .success(contents)
+    let call = ServiceContext.current?.call
+    do {
+      var response = try await next(request, context)
+      switch response.accepted {
+      case .failure(let error): response.accepted = .failure(failed(error, call))
+      case .success(var contents):
+        contents.producer = { [produce = contents.producer] writer in
+          do {
+            var metadata = try await produce(writer)
+            metadata.addBinary(end(call, isFailed: false), forKey: Self.key)
+            return metadata
+          } catch { throw failed(error, call) }
         }
-        return response
-      } catch { throw failed(error, cost) }
-    }
+        response.accepted = .success(contents)
+      }
+      return response
+    } catch { throw failed(error, call) }
   }
 
   /// Counts a call that ends, and returns the report that it ends with.
-  private func end(_ cost: CallCost, isFailed: Bool) -> [UInt8] {
+  private func end(_ call: CallRecord?, isFailed: Bool) -> [UInt8] {
     meter.noteCall(isFailed: isFailed)
     var report = meter.report
-    report.callCost = cost.worked / .seconds(1)
+    report.callCost = (call?.worked ?? .zero) / .seconds(1)
     return report.bytes
   }
 
   /// Counts a call that fails, and returns its error with the report.
-  private func failed(_ error: any Error, _ cost: CallCost) -> RPCError {
+  private func failed(_ error: any Error, _ call: CallRecord?) -> RPCError {
     var reported = RPCError(reporting: error)
     let isOurs = reported.code.isWorkerFailure && !(error is CancellationError)
-    reported.metadata.addBinary(end(cost, isFailed: isOurs), forKey: Self.key)
+    reported.metadata.addBinary(end(call, isFailed: isOurs), forKey: Self.key)
     return reported
   }
-}
-
-/// The work of image threads for one call.
-package final class CallCost: Sendable {
-  private let total = Mutex(Duration.zero)
-
-  var worked: Duration { total.withLock { $0 } }
-
-  /// Adds work.
-  package func add(_ duration: Duration) { total.withLock { $0 += duration } }
 }
 
 extension RPCError {

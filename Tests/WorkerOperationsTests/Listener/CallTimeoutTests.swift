@@ -20,10 +20,8 @@ struct CallTimeoutTests {
     let now = NIODeadline.uptimeNanoseconds(1_000_000_000_000)
     let deadline = CallDeadline(try #require(CallTimeout("10S")), from: now)
     #expect(!deadline.hasPassed(at: now + .milliseconds(9700)) && deadline.hasPassed(at: now + .milliseconds(9900)))
-    #expect(CallDeadline(value: deadline.value) == deadline)
     #expect(deadline.end == now + .seconds(10))
     let distant = CallDeadline(try #require(CallTimeout("99999999H")), from: now)
     #expect(!distant.hasPassed(at: .distantFuture - .hours(1)) && distant.end == nil)
-    for value in ["", "1", "-1 2", "1 2 3", "a b"] { #expect(CallDeadline(value: value) == nil) }
   }
 }

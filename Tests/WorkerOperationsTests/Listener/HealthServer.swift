@@ -24,7 +24,7 @@ func serveHealth(
   state.set(.serving)
   let server = GRPCServer(
     transport: transport, services: [HealthService(state: state)],
-    interceptors: [EventLoopInterceptor(), CallInterceptor(limits.callLog)])
+    interceptors: [ListenerInterceptor(limits.callLog), CallInterceptor(limits.callLog)])
   try await withThrowingTaskGroup(of: Void.self) { group in
     group.addTask(executorPreference: EventLoopExecutor.shared) { try await server.serve() }
     let port = await transport.listeningAddress?.ipv4?.port ?? 0

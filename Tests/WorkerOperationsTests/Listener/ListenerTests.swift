@@ -16,13 +16,12 @@ struct TransportTests {
     arguments: ["127.0.0.1", "localhost"])
   func oneLoop(host: String) async throws {
     let probe = LoopProbe()
+    let limits = ConnectionLimits(logger: Logger(label: "test"))
     let transport = HTTP2ServerTransport.Custom(
-      listenerFactory: WorkerListener(
-        address: .tcp(host: host, port: 0), limits: ConnectionLimits(logger: Logger(label: "test"))),
-      config: .guarded)
+      listenerFactory: WorkerListener(address: .tcp(host: host, port: 0), limits: limits), config: .guarded)
     let server = GRPCServer(
       transport: transport, services: [HealthService(state: HealthState(services: []))],
-      interceptors: [EventLoopInterceptor(), probe])
+      interceptors: [ListenerInterceptor(limits.callLog), probe])
     try await withThrowingTaskGroup(of: Void.self) { group in
       group.addTask(executorPreference: EventLoopExecutor.shared) { try await server.serve() }
       let address = try #require(await transport.listeningAddress)

@@ -49,7 +49,7 @@ struct MessageFlowTests {
     }
     try await serveHealth(limits) { server in
       let connection = try RawConnection(port: server.port)
-      let headers = RawConnection.okRequest + [(IdentityInterceptor.key, "another")]
+      let headers = RawConnection.okRequest + [("image-worker-identity", "another")]
       let stream = try connection.open(headers, message: Array(Self.message(1 << 20).prefix(60_000)), ends: false)
       let answer = try connection.answer(stream)
       #expect(answer.status == 8)

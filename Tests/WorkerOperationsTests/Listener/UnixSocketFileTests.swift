@@ -35,12 +35,13 @@ struct UnixSocketFileTests {
   private func serve(permissions: UInt32 = 0o600, _ body: @escaping @Sendable () async throws -> Void) async throws {
     let state = HealthState(services: [])
     state.set(.serving)
+    let limits = ConnectionLimits(logger: Logger(label: "test"))
     let transport = HTTP2ServerTransport.Custom(
-      listenerFactory: WorkerListener(
-        address: .unix(path: path, permissions: permissions), limits: ConnectionLimits(logger: Logger(label: "test"))),
+      listenerFactory: WorkerListener(address: .unix(path: path, permissions: permissions), limits: limits),
       config: .guarded)
     let server = GRPCServer(
-      transport: transport, services: [HealthService(state: state)], interceptors: [EventLoopInterceptor()])
+      transport: transport, services: [HealthService(state: state)],
+      interceptors: [ListenerInterceptor(limits.callLog)])
     try await withThrowingTaskGroup(of: Void.self) { group in
       group.addTask(executorPreference: EventLoopExecutor.shared) { try await server.serve() }
       guard await transport.listeningAddress != nil else { return try await group.waitForAll() }
