@@ -161,7 +161,7 @@ final class Branch {
   func report(_ decode: borrowing DecodeStage) -> ProcessingReport {
     clock.finish(.encode) { encode.describe(&$0) }
     var timings = clock.timings
-    timings.decode = decode.meter.busy + decode.analysisTime
+    timings.decode = decode.clock.timings.decode + decode.analysisTime
     let options = encode.options
     var (input, output) = (plan.input, ImageInfo(plan))
     decode.describeFrames(of: &input)

@@ -8,56 +8,42 @@ package enum PipelineProgress: Sendable {
   case done
 }
 
-/// Processes one image as its plan specifies: decodes it with a `Pipeline`, or passes it through.
+/// The end of a rendition.
 ///
-/// It is used in the same way as a `Pipeline`.
-package enum ImageRoute: ~Copyable {
-  case decoding(Pipeline)
-  case rewriting(RewriteStage)
-  case mapped(GainMapRoute)
+/// The report lacks the times that only the caller knows: how long the image waited and how long it took in total.
+package typealias RenditionOutcome = Result<ProcessingReport, PipelineError>
 
-  /// Creates the route for an image; see `Pipeline.init`.
-  package init(
-    _ reader: consuming ImageReader, plan: ImagePlan, renditionIDs: [String] = [], cancellation: Cancellation,
-    tracing: TraceTarget = TraceTarget()
-  ) throws(PipelineError) {
-    if plan.plans.contains(where: { $0.gainMap != nil }) {
-      self = .mapped(
-        try GainMapRoute(
-          reader, plan: plan, renditionIDs: renditionIDs, cancellation: cancellation, tracing: tracing))
-    } else if let passed = plan.passedThrough {
-      self = .rewriting(try RewriteStage(reader, plan: passed, cancellation: cancellation, tracing: tracing))
-    } else {
-      self = .decoding(
-        try Pipeline(reader, plan: plan, renditionIDs: renditionIDs, cancellation: cancellation, tracing: tracing))
-    }
-  }
-
-  /// Consumes the next bytes of the image and emits output; see `Pipeline.advance`.
-  package mutating func advance(
+/// The way of one image from its bytes to those of its results, as its plan specifies.
+///
+/// The caller pushes the file's bytes in portions of any size and receives compressed bytes during the same calls,
+/// which pause when enough output is waiting. A route that has thrown an error must not be used again.
+package protocol ImageRoute: AnyObject {
+  /// Consumes the next bytes of the image and emits the output that they complete, pausing when enough output is
+  /// waiting.
+  ///
+  /// Each call assumes that the caller has read all output of earlier calls.
+  /// - Parameters:
+  ///   - bytes: The next bytes; after a pause, the bytes that were not consumed.
+  ///   - isLast: Whether these are the last bytes of the image.
+  ///   - consumed: Increased by the number of consumed bytes: all of them, unless the call paused.
+  ///   - output: Called with the index of a rendition in the plan and its compressed bytes, which are valid only during
+  ///     the call.
+  /// - Returns: Whether the route needs input, has paused, or is done.
+  /// - Throws: Errors of the image: `corruptImage`, `truncatedImage`, `limitExceeded`, `cancelled`.
+  func advance(
     _ bytes: RawSpan, isLast: Bool, consumed: inout Int, output: (_ rendition: Int, RawSpan) -> Void
-  ) throws(PipelineError) -> PipelineProgress {
-    let progress: Result<PipelineProgress, PipelineError>
-    switch consume self {
-    case .decoding(var pipeline):
-      do throws(PipelineError) {
-        progress = .success(try pipeline.advance(bytes, isLast: isLast, consumed: &consumed, output: output))
-      } catch { progress = .failure(error) }
-      self = .decoding(pipeline)
-    case .rewriting(var stage):
-      do throws(PipelineError) {
-        progress = .success(try stage.advance(bytes, isLast: isLast, consumed: &consumed) { output(0, $0) })
-      } catch { progress = .failure(error) }
-      self = .rewriting(stage)
-    case .mapped(let route):
-      do throws(PipelineError) {
-        progress = .success(try route.advance(bytes, isLast: isLast, consumed: &consumed, output: output))
-      } catch { progress = .failure(error) }
-      self = .mapped(route)
-    }
-    return try progress.get()
-  }
+  ) throws(PipelineError) -> PipelineProgress
 
+  /// Returns the outcome of the rendition at `index` in the plan; `nil` before its end.
+  ///
+  /// After the failure of a rendition, the others continue.
+  func outcome(of index: Int) -> RenditionOutcome?
+
+  /// Whether nothing that follows in the file is part of the image.
+  var hasWholeImage: Bool { get }
+}
+
+extension ImageRoute {
   /// Consumes the next bytes of the image and emits all output that they complete, without pausing.
   /// - Parameters:
   ///   - bytes: The next bytes of the image.
@@ -65,8 +51,8 @@ package enum ImageRoute: ~Copyable {
   ///   - output: Called with the index of a rendition in the plan and its compressed bytes, which are valid only during
   ///     the call.
   /// - Returns: Whether every rendition has ended. Bytes after a complete image are ignored.
-  /// - Throws: The errors of `Pipeline.advance`.
-  package mutating func push(
+  /// - Throws: The errors of `advance`.
+  package func push(
     _ bytes: RawSpan, isLast: Bool, output: (_ rendition: Int, RawSpan) -> Void
   ) throws(PipelineError) -> Bool {
     var consumed = 0
@@ -79,22 +65,20 @@ package enum ImageRoute: ~Copyable {
       }
     }
   }
+}
 
-  /// Returns the outcome of the rendition at `index` in the plan.
-  package func outcome(of index: Int) -> Pipeline.Outcome {
-    switch self {
-    case .decoding(let pipeline): pipeline.outcome(of: index)
-    case .rewriting(let stage): stage.outcome
-    case .mapped(let route): route.outcome(of: index)
+extension ImageReader {
+  /// Returns the route of the image whose header this reader has read; see `Pipeline.init`.
+  package consuming func takeRoute(
+    _ plan: ImagePlan, renditionIDs: [String] = [], cancellation: Cancellation, tracing: TraceTarget = TraceTarget()
+  ) throws(PipelineError) -> any ImageRoute {
+    if plan.plans.contains(where: { $0.gainMap != nil }) {
+      return try GainMapRoute(
+        self, plan: plan, renditionIDs: renditionIDs, cancellation: cancellation, tracing: tracing)
     }
-  }
-
-  /// Whether nothing that follows in the file is part of the image.
-  var hasWholeImage: Bool {
-    switch self {
-    case .decoding(let pipeline): pipeline.hasWholeImage
-    case .rewriting(let stage): stage.isDone
-    case .mapped: false
+    if let passed = plan.passedThrough {
+      return try RewriteStage(self, plan: passed, cancellation: cancellation, tracing: tracing)
     }
+    return try Pipeline(self, plan: plan, renditionIDs: renditionIDs, cancellation: cancellation, tracing: tracing)
   }
 }

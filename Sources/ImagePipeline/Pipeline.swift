@@ -22,28 +22,14 @@ extension Pipeline: StageListing {
 
 /// Decodes one image and encodes all of its renditions, strip by strip.
 ///
-/// The caller pushes the file's bytes in portions of any size and receives compressed bytes during the same calls,
-/// which pause when enough output is waiting. The image is decoded once, and each decoded strip passes through the
-/// branch of every rendition. The whole image is buffered only where a stage documents that it needs this. A pipeline
-/// that has thrown an error must not be used again.
-package struct Pipeline: ~Copyable {
-  /// The outcome of one rendition.
-  package enum Outcome: Sendable {
-    /// The rendition is not complete yet.
-    case working
-    /// The rendition is complete.
-    ///
-    /// The report lacks the times that only the caller knows: how long the image waited and how long it took in total.
-    case finished(ProcessingReport)
-    /// The rendition failed; the other renditions continue.
-    case failed(PipelineError)
-  }
-
+/// The image is decoded once, and each decoded strip passes through the branch of every rendition. The whole image is
+/// buffered only where a stage documents that it needs this.
+package final class Pipeline: ImageRoute {
   private enum Rendition {
     case working(Branch)
     /// The result is complete and has more bytes than have arrived of its image: its report waits until more arrive.
     case oversized(ProcessingReport, remedy: String)
-    case ended(Outcome)
+    case ended(RenditionOutcome)
   }
 
   /// The maximum size in bytes of a result about which nothing can be done, as most of it may be headers.
@@ -113,7 +99,7 @@ package struct Pipeline: ~Copyable {
               overlays: overlays, tracing: tracing)))
         workingCount += 1
       } catch {
-        renditions.append(.ended(.failed(error)))
+        renditions.append(.ended(.failure(error)))
       }
     }
     allowance.end()
@@ -129,25 +115,13 @@ package struct Pipeline: ~Copyable {
   }
 
   /// Removes from the stages' times the share in which this thread waited for a CPU.
-  private mutating func settle() {
+  private func settle() {
     let share = hasThreads ? 1 : clock.share()
-    decode.meter.settle(share)
+    decode.clock.settle(share)
     for rendition in renditions { if case .working(let branch) = rendition { branch.clock.settle(share) } }
   }
 
-  /// Consumes the next bytes of the image and emits the output that they complete, pausing when enough output is
-  /// waiting.
-  ///
-  /// Each call assumes that the caller has read all output of earlier calls.
-  /// - Parameters:
-  ///   - bytes: The next bytes; after a pause, the bytes that were not consumed.
-  ///   - isLast: Whether these are the last bytes of the image.
-  ///   - consumed: Increased by the number of consumed bytes: all of them, unless the call paused.
-  ///   - output: Called with the index of a rendition in the plan and its compressed bytes, which are valid only during
-  ///     the call.
-  /// - Returns: Whether the pipeline needs input, has paused, or is done.
-  /// - Throws: Errors of the image: `corruptImage`, `truncatedImage`, `limitExceeded`, `cancelled`.
-  package mutating func advance(
+  package func advance(
     _ bytes: RawSpan, isLast: Bool, consumed: inout Int, output: (_ rendition: Int, RawSpan) -> Void
   ) throws(PipelineError) -> PipelineProgress {
     clock = WorkClock()
@@ -156,7 +130,6 @@ package struct Pipeline: ~Copyable {
     flow.receivedByteCount = decode.arrivedByteCount + UInt64(bytes.byteCount)
     flow.isComplete = isLast
     var taken = 0
-    let flow = flow
     let progress = try advanceStep(bytes, isLast: isLast, consumed: &taken) { index, compressed in
       flow.waitingByteCount += compressed.byteCount
       output(index, compressed)
@@ -168,7 +141,7 @@ package struct Pipeline: ~Copyable {
     return progress
   }
 
-  private mutating func advanceStep(
+  private func advanceStep(
     _ bytes: RawSpan, isLast: Bool, consumed: inout Int, _ output: (Int, RawSpan) -> Void
   ) throws(PipelineError) -> PipelineProgress {
     while workingCount > 0 {
@@ -215,7 +188,7 @@ package struct Pipeline: ~Copyable {
   }
 
   /// Ends the renditions whose reports waited for the size of the file, as far as it is known.
-  private mutating func endOversized(_ bytes: RawSpan, consumed: inout Int) -> PipelineProgress {
+  private func endOversized(_ bytes: RawSpan, consumed: inout Int) -> PipelineProgress {
     var progress = PipelineProgress.done
     for index in renditions.indices {
       guard case .oversized(let report, let remedy) = renditions[index] else { continue }
@@ -232,33 +205,32 @@ package struct Pipeline: ~Copyable {
   /// Compares the size of a complete result with that of the file, as far as it is known.
   private func compared(_ report: ProcessingReport, remedy: String?) -> Rendition {
     guard let remedy, report.outputByteCount > max(flow.receivedByteCount, Self.maxTrivialByteCount) else {
-      return .ended(.finished(report))
+      return .ended(.success(report))
     }
     guard flow.isComplete else { return .oversized(report, remedy: remedy) }
     var report = report
     report.warnings.append(
       .largerThanImage(
         byteCount: report.outputByteCount, imageByteCount: flow.receivedByteCount, note: "; \(remedy)"))
-    return .ended(.finished(report))
+    return .ended(.success(report))
   }
 
   /// Whether every row of the image was decoded, or none is needed any more.
-  var hasWholeImage: Bool {
+  package var hasWholeImage: Bool {
     switch step {
     case .finishing: true
     case .reading, .passing, .endingFrame: workingCount == 0
     }
   }
 
-  /// Returns the outcome of the rendition at `index` in the plan.
-  package func outcome(of index: Int) -> Outcome {
-    if case .ended(let outcome) = renditions[index] { outcome } else { .working }
+  package func outcome(of index: Int) -> RenditionOutcome? {
+    if case .ended(let outcome) = renditions[index] { outcome } else { nil }
   }
 
   /// Lets a rendition take the current step; its error does not end the other renditions.
   /// - Returns: Whether the rendition has done so, or has ended; `false` if it paused.
   /// - Throws: An error if the work was cancelled or the image's CPU time is used up, as that ends all renditions.
-  private mutating func takeStep(_ index: Int, _ output: (Int, RawSpan) -> Void) throws(PipelineError) -> Bool {
+  private func takeStep(_ index: Int, _ output: (Int, RawSpan) -> Void) throws(PipelineError) -> Bool {
     guard case .working(let branch) = renditions[index] else { return true }
     do throws(PipelineError) {
       switch step {
@@ -276,14 +248,14 @@ package struct Pipeline: ~Copyable {
       }
     } catch {
       try allowance.check()
-      renditions[index] = .ended(.failed(error))
+      renditions[index] = .ended(.failure(error))
       workingCount -= 1
       return true
     }
   }
 
   /// Finishes a rendition that needs no further rows.
-  private mutating func finish(
+  private func finish(
     _ index: Int, _ branch: Branch, _ output: (Int, RawSpan) -> Void
   ) throws(PipelineError) -> Bool {
     settle()

@@ -97,10 +97,10 @@ enum CostGate {
     let header = try reader.push(bytes.span.bytes, isLast: true)
     let rest = bytes.span.bytes.extracting(droppingFirst: header.consumedByteCount)
     let plan = try reader.plan([configuration], followingByteCount: UInt64(rest.byteCount))
-    var route = try ImageRoute(reader, plan: plan, cancellation: Cancellation())
+    let route = try reader.takeRoute(plan, cancellation: Cancellation())
     var byteCount = 0
     guard header.isComplete, try route.push(rest, isLast: true, output: { byteCount += $1.byteCount }),
-      case .finished = route.outcome(of: 0)
+      case .success = route.outcome(of: 0)
     else { throw Failure(message: "the image is incomplete") }
     return byteCount
   }

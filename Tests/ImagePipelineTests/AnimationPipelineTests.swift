@@ -292,7 +292,7 @@ struct AnimationPipelineTests {
       #expect(progress.isComplete == isStreamed)
       guard isStreamed else { continue }
       let plan = try reader.plan(configuration)
-      var route = try ImageRoute(reader, plan: plan, cancellation: Cancellation())
+      let route = try reader.takeRoute(plan, cancellation: Cancellation())
       var count = 0
       let rest = half.extracting(droppingFirst: progress.consumedByteCount)
       _ = try route.push(rest, isLast: false) { count += $0.byteCount }
@@ -306,7 +306,7 @@ struct AnimationPipelineTests {
     var reader = ImageReader(limits: ImageLimits())
     let consumed = try reader.push(bytes.span.bytes, isLast: false).consumedByteCount
     let plan = try reader.plan(ProcessingConfiguration(alwaysEncode: true, maxFrames: 0))
-    var route = try ImageRoute(reader, plan: plan, cancellation: Cancellation())
+    let route = try reader.takeRoute(plan, cancellation: Cancellation())
     var count = 0
     _ = try route.push(bytes.span.bytes.extracting(consumed..<bytes.count / 2), isLast: false) { count += $0.byteCount }
     #expect(count > 500)

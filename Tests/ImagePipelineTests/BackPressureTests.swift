@@ -57,7 +57,7 @@ struct BackPressureTests {
       var reader = ImageReader(limits: ImageLimits())
       var consumed = try reader.push(image.span.bytes, isLast: true).consumedByteCount
       let plan = try reader.plan(configuration)
-      var path = try ImageRoute(reader, plan: plan, cancellation: Cancellation())
+      let path = try reader.takeRoute(plan, cancellation: Cancellation())
       var result: [UInt8] = []
       var (pauseCount, maxAhead) = (0, 0)
       var progress = PipelineProgress.paused
@@ -88,7 +88,8 @@ struct BackPressureTests {
       png: Self.stored)
     var reader = ImageReader(limits: ImageLimits())
     var consumed = try reader.push(image.span.bytes, isLast: true).consumedByteCount
-    var path = try ImageRoute(reader, plan: reader.plan(configuration), cancellation: Cancellation())
+    let plan = try reader.plan(configuration)
+    let path = try reader.takeRoute(plan, cancellation: Cancellation())
     var byteCounts: [Int] = []
     var progress = PipelineProgress.paused
     while progress == .paused {
@@ -108,7 +109,8 @@ struct BackPressureTests {
     var reader = ImageReader(limits: ImageLimits())
     let consumed = try reader.push(image.span.bytes, isLast: true).consumedByteCount
     let cancellation = Cancellation()
-    var path = try ImageRoute(reader, plan: reader.plan(configuration), cancellation: cancellation)
+    let plan = try reader.plan(configuration)
+    let path = try reader.takeRoute(plan, cancellation: cancellation)
     // The image has one color, so that output never causes a pause.
     let error = #expect(throws: PipelineError.self) {
       _ = try path.push(image.span.bytes.extracting(droppingFirst: consumed), isLast: true) { (_: RawSpan) in
@@ -128,8 +130,8 @@ struct BackPressureTests {
     let cut = try process(image, configurations, windowByteCount: 5000)
     var reader = ImageReader(limits: ImageLimits())
     var consumed = try reader.push(image.span.bytes, isLast: true).consumedByteCount
-    var path = try ImageRoute(
-      reader, plan: reader.plan(configurations), renditionIDs: ["a", "b"], cancellation: Cancellation())
+    let plan = try reader.plan(configurations)
+    let path = try reader.takeRoute(plan, renditionIDs: ["a", "b"], cancellation: Cancellation())
     var results: [[UInt8]] = [[], []]
     var progress = PipelineProgress.paused
     while progress == .paused {

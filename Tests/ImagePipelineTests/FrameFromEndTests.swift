@@ -42,7 +42,7 @@ struct FrameFromEndTests {
       reader.countedFrames = ImageReader.frameCount(of: file.span.bytes)
       let consumed = try reader.push(file.span.bytes, isLast: true).consumedByteCount
       let plan = try reader.plan(ProcessingConfiguration(preferredFormat: .png, frameIndex: FrameIndex(index)))
-      var route = try ImageRoute(reader, plan: plan, cancellation: Cancellation())
+      let route = try reader.takeRoute(plan, cancellation: Cancellation())
       var output: [UInt8] = []
       _ = try route.push(file.span.bytes.extracting(droppingFirst: consumed), isLast: true) { output.append($0) }
       return output

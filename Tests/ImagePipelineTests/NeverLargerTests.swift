@@ -136,7 +136,8 @@ struct NeverLargerTests {
     var reader = ImageReader(limits: ImageLimits())
     let start = Array(image.prefix(100))
     var consumed = try reader.push(start.span.bytes, isLast: false).consumedByteCount
-    var route = try ImageRoute(reader, plan: reader.plan(configuration), cancellation: Cancellation())
+    let plan = try reader.plan(configuration)
+    let route = try reader.takeRoute(plan, cancellation: Cancellation())
     var bytes: [UInt8] = []
     var startByteCount: Int?
     while consumed < image.count {
@@ -199,10 +200,10 @@ struct NeverLargerTests {
     var reader = ImageReader(limits: ImageLimits())
     let rest = Array(image.dropFirst(try reader.push(image.span.bytes, isLast: true).consumedByteCount))
     let plan = try reader.previewPlan(ProcessingConfiguration(), maxSide: 199)
-    var route = try ImageRoute(reader, plan: plan, cancellation: Cancellation())
+    let route = try reader.takeRoute(plan, cancellation: Cancellation())
     var byteCount = 0
     #expect(try route.push(rest.span.bytes, isLast: false) { _, bytes in byteCount += bytes.byteCount })
-    guard case .finished(let report) = route.outcome(of: 0) else {
+    guard case .success(let report) = route.outcome(of: 0) else {
       Issue.record("the preview did not end")
       return
     }

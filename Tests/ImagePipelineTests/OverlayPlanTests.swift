@@ -100,7 +100,7 @@ struct OverlayPlanTests {
     reader.auxiliary = try Picture.auxiliary(["logo": Picture.plain(400, 200, [255, 0, 0, 255])])
     let consumed = try reader.push(image.span.bytes, isLast: true).consumedByteCount
     let plan = try reader.previewPlan(configuration)
-    var route = try ImageRoute(reader, plan: plan, cancellation: Cancellation())
+    let route = try reader.takeRoute(plan, cancellation: Cancellation())
     var output: [UInt8] = []
     let isDone = try route.push(image.span.bytes.extracting(consumed..<image.count), isLast: true) { _, bytes in
       bytes.withUnsafeBytes { output.append(contentsOf: $0) }

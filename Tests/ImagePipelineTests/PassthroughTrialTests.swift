@@ -16,7 +16,7 @@ struct PassthroughTrialTests {
     let plan = try reader.plan(ProcessingConfiguration(), followingByteCount: UInt64(rest.count))
     #expect(plan.passthrough == .copied)
     let workingSet = plan.workingSetByteCount
-    var path = try ImageRoute(reader, plan: plan, cancellation: Cancellation())
+    let path = try reader.takeRoute(plan, cancellation: Cancellation())
     var result: [UInt8] = []
     #expect(try path.push(rest.span.bytes, isLast: true) { result.append($0) })
     let report = path.report(queued: .zero, total: .zero)

@@ -160,7 +160,7 @@ struct PreviewPlanTests {
     var reader = ImageReader(limits: ImageLimits())
     let consumed = try reader.push(bytes.span.bytes, isLast: true).consumedByteCount
     let plan = try reader.previewPlan(configuration)
-    var path = try ImageRoute(reader, plan: plan, cancellation: Cancellation())
+    let path = try reader.takeRoute(plan, cancellation: Cancellation())
     var preview: [UInt8] = []
     let isDone = try path.push(bytes.span.bytes.extracting(droppingFirst: consumed), isLast: true) { span in
       span.withUnsafeBytes { preview.append(contentsOf: $0) }

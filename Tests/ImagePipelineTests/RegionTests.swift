@@ -243,7 +243,7 @@ struct RegionTests {
       var reader = ImageReader(limits: ImageLimits())
       let consumed = try reader.push(file.span.bytes, isLast: true).consumedByteCount
       let plan = try reader.previewPlan(hiding, maxSide: 50)
-      var route = try ImageRoute(reader, plan: plan, cancellation: Cancellation())
+      let route = try reader.takeRoute(plan, cancellation: Cancellation())
       var bytes: [UInt8] = []
       _ = try route.push(file.span.bytes.extracting(droppingFirst: consumed), isLast: true) { _, span in
         span.withUnsafeBytes { bytes.append(contentsOf: $0) }

@@ -187,7 +187,7 @@ struct TextOverlayTests {
     var reader = ImageReader(limits: ImageLimits())
     let consumed = try reader.push(image.span.bytes, isLast: true).consumedByteCount
     let plan = try reader.previewPlan(ProcessingConfiguration(overlays: [text]))
-    var route = try ImageRoute(reader, plan: plan, cancellation: Cancellation())
+    let route = try reader.takeRoute(plan, cancellation: Cancellation())
     var output: [UInt8] = []
     let isDone = try route.push(image.span.bytes.extracting(consumed..<image.count), isLast: true) { _, bytes in
       bytes.withUnsafeBytes { output.append(contentsOf: $0) }

@@ -55,7 +55,8 @@ struct WorkLimitTests {
   ) throws -> (byteCount: Int, limit: PipelineError.Limit?) {
     var reader = ImageReader(limits: ImageLimits(maxCPUTime: time))
     var consumed = try reader.push(Self.image.span.bytes, isLast: true).consumedByteCount
-    var path = try ImageRoute(reader, plan: reader.plan(configuration), cancellation: Cancellation())
+    let plan = try reader.plan(configuration)
+    let path = try reader.takeRoute(plan, cancellation: Cancellation())
     var byteCount = 0
     do throws(PipelineError) {
       var progress = PipelineProgress.paused

@@ -1,14 +1,16 @@
 package import ImagePipeline
 
 /// Images with one result.
-extension ImageRoute {
-  /// Creates the route for an image with one result from the reader that has read its header.
-  package init(
-    _ reader: consuming ImageReader, plan: Plan, cancellation: Cancellation, tracing: TraceTarget = TraceTarget()
-  ) throws(PipelineError) {
-    try self.init(reader, plan: ImagePlan(plan), cancellation: cancellation, tracing: tracing)
+extension ImageReader {
+  /// Returns the route of an image with one result, whose header this reader has read.
+  package consuming func takeRoute(
+    _ plan: Plan, cancellation: Cancellation, tracing: TraceTarget = TraceTarget()
+  ) throws(PipelineError) -> any ImageRoute {
+    try takeRoute(ImagePlan(plan), cancellation: cancellation, tracing: tracing)
   }
+}
 
+extension ImageRoute {
   /// Consumes the next bytes of the image and emits the output that they complete.
   /// - Parameters:
   ///   - bytes: The next bytes of the image.
@@ -16,11 +18,11 @@ extension ImageRoute {
   ///   - output: Called with compressed bytes, which are valid only during the call.
   /// - Returns: Whether the result is complete. Bytes after a complete image are ignored.
   /// - Throws: `corruptImage`, `truncatedImage`, `limitExceeded`, `cancelled`, or another error of the result.
-  package mutating func push(
+  package func push(
     _ bytes: RawSpan, isLast: Bool, output: (RawSpan) -> Void
   ) throws(PipelineError) -> Bool {
     let isDone = try push(bytes, isLast: isLast) { _, compressed in output(compressed) }
-    if case .failed(let error) = outcome(of: 0) { throw error }
+    if case .failure(let error) = outcome(of: 0) { throw error }
     return isDone
   }
 
@@ -32,7 +34,7 @@ extension ImageRoute {
   ///   - total: The time from the first byte to the last.
   /// - Returns: The report of the only rendition.
   package func report(queued: Duration, total: Duration) -> ProcessingReport {
-    guard case .finished(var report) = outcome(of: 0) else { preconditionFailure("the image has no report yet") }
+    guard case .success(var report) = outcome(of: 0) else { preconditionFailure("the image has no report yet") }
     report.timings.queued = queued
     report.timings.total = total
     return report

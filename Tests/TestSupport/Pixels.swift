@@ -164,7 +164,7 @@ package func process(
   var windows = Windows(bytes: bytes, windowByteCount: windowByteCount)
   try reader.readHeader(&windows)
   let plan = try reader.plan(configuration)
-  var pipeline = try ImageRoute(reader, plan: plan, cancellation: cancellation, tracing: tracing)
+  let pipeline = try reader.takeRoute(plan, cancellation: cancellation, tracing: tracing)
   var output: [UInt8] = []
   while true {
     let isDone = try pipeline.push(windows.current, isLast: windows.isLast) { span in
@@ -194,8 +194,8 @@ package func process(
   var windows = Windows(bytes: bytes, windowByteCount: windowByteCount)
   try reader.readHeader(&windows)
   let plan = try reader.plan(configurations)
-  var pipeline = try ImageRoute(
-    reader, plan: plan, renditionIDs: configurations.indices.map { "\($0)" }, cancellation: cancellation,
+  let pipeline = try reader.takeRoute(
+    plan, renditionIDs: configurations.indices.map { "\($0)" }, cancellation: cancellation,
     tracing: tracing)
   var outputs = configurations.map { _ in [UInt8]() }
   while !(try pipeline.push(
@@ -206,9 +206,9 @@ package func process(
   }
   let results = configurations.indices.map { index -> RenditionResult in
     switch pipeline.outcome(of: index) {
-    case .finished(let report): .success((outputs[index], report))
-    case .failed(let error): .failure(error)
-    case .working: .failure(PipelineError(.internalDefect, "a rendition did not end"))
+    case .success(let report): .success((outputs[index], report))
+    case .failure(let error): .failure(error)
+    case nil: .failure(PipelineError(.internalDefect, "a rendition did not end"))
     }
   }
   return (plan, results)

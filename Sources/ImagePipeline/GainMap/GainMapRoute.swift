@@ -5,8 +5,8 @@ internal import WorkThreads
 ///
 /// The map is an image of its own, with its own decoder, stages and encoder, which begin once those of the image have
 /// ended. As the file begins with the sizes of both, compressed bytes are spooled until both are known. A map that
-/// cannot be used is left out, with a warning. It is used in the same way as a `Pipeline`.
-package final class GainMapRoute {
+/// cannot be used is left out, with a warning.
+package final class GainMapRoute: ImageRoute {
   private enum Step {
     case image, map, emission, done
   }
@@ -15,10 +15,10 @@ package final class GainMapRoute {
   static let headByteCount = 2 * GainMapContainer.maxByteCount
 
   private var step = Step.image
-  private var image: ImageRoute?
+  private var image: (any ImageRoute)?
   private var map: GainMapWork
   private var files: [GainMapFile]
-  private var outcomes: [Pipeline.Outcome]
+  private var outcomes: [RenditionOutcome?]
   private let budget: ImageBudget
   /// Counts the output that is not spooled.
   private let flow = ByteFlow()
@@ -36,12 +36,7 @@ package final class GainMapRoute {
     (position, budget) = (reader.position, reader.budget)
     cpuTime = reader.allowance?.used ?? .zero
     files = []
-    outcomes = plan.renditions.map { plan in
-      switch plan {
-      case .success: .working
-      case .failure(let error): .failed(error)
-      }
-    }
+    outcomes = plan.renditions.map { plan in if case .failure(let error) = plan { .failure(error) } else { nil } }
     for (index, rendition) in plan.renditions.enumerated() {
       guard case .success(let plan) = rendition, let gainMap = plan.gainMap else { continue }
       files.append(try GainMapFile(index: index, plan: plan, gainMap, limits: reader.limits, budget: reader.budget))
@@ -52,13 +47,12 @@ package final class GainMapRoute {
     var imagePlan = plan
     for file in files { imagePlan.renditions[file.index] = imagePlan.renditions[file.index].map(\.withoutGainMap) }
     let began = ThreadClock.now
-    image = try ImageRoute(
-      reader, plan: imagePlan, renditionIDs: renditionIDs, cancellation: cancellation, tracing: tracing)
+    image = try reader.takeRoute(
+      imagePlan, renditionIDs: renditionIDs, cancellation: cancellation, tracing: tracing)
     cpuTime += ThreadClock.now - began
   }
 
-  /// Consumes the next bytes of the file and emits output; see `Pipeline.advance`.
-  func advance(
+  package func advance(
     _ bytes: RawSpan, isLast: Bool, consumed: inout Int, output: (_ rendition: Int, RawSpan) -> Void
   ) throws(PipelineError) -> PipelineProgress {
     flow.waitingByteCount = 0
@@ -80,8 +74,9 @@ package final class GainMapRoute {
     }
   }
 
-  /// Returns the outcome of the rendition at `index` in the plan.
-  func outcome(of index: Int) -> Pipeline.Outcome { outcomes[index] }
+  package func outcome(of index: Int) -> RenditionOutcome? { outcomes[index] }
+
+  package var hasWholeImage: Bool { false }
 
   // MARK: Image
 
@@ -89,7 +84,7 @@ package final class GainMapRoute {
   private func advanceImage(
     _ bytes: RawSpan, isLast: Bool, _ output: (Int, RawSpan) -> Void
   ) throws(PipelineError) -> PipelineProgress? {
-    guard var route = image.take() else { throw .unfinishedHeader }
+    guard let route = image.take() else { throw .unfinishedHeader }
     let distance = map.imageDistance(in: bytes, from: position) ?? .max
     let portion = bytes.extracting(first: min(bytes.byteCount, distance))
     let isEnd = isImageEnded || (isLast && portion.byteCount == bytes.byteCount)
@@ -108,7 +103,7 @@ package final class GainMapRoute {
     try noteOutcomes(of: route)
     switch progress {
     case .paused:
-      image = consume route
+      image = route
       return flow.isFull ? .paused : nil
     case .done:
       step = files.isEmpty ? .done : .map
@@ -118,24 +113,23 @@ package final class GainMapRoute {
       if count == distance { isImageEnded = map.isImageEnd(position) || route.hasWholeImage }
       // An image that goes on where its map would begin has none there.
       if count == distance && !isImageEnded { map.skip(to: position + 1) }
-      image = consume route
+      image = route
       return count == bytes.byteCount && !isImageEnded ? .needsInput : nil
     }
   }
 
   /// Notes the renditions that have ended; those that have failed need no map.
-  private func noteOutcomes(of route: borrowing ImageRoute) throws(PipelineError) {
-    for index in outcomes.indices {
-      guard case .working = outcomes[index] else { continue }
+  private func noteOutcomes(of route: any ImageRoute) throws(PipelineError) {
+    for index in outcomes.indices where outcomes[index] == nil {
       let outcome = route.outcome(of: index)
       guard let position = files.firstIndex(where: { $0.index == index }) else {
         outcomes[index] = outcome
         continue
       }
       switch outcome {
-      case .working: try files[position].check()
-      case .finished(let report): files[position].report = report
-      case .failed:
+      case nil: try files[position].check()
+      case .success(let report): files[position].report = report
+      case .failure:
         outcomes[index] = outcome
         files.remove(at: position)
       }
@@ -163,7 +157,7 @@ package final class GainMapRoute {
         if count == 0 { break }
       }
       if flow.isFull { return .paused }
-      outcomes[file.index] = .finished(try file.finalReport(position: position, budget: budget))
+      outcomes[file.index] = .success(try file.finalReport(position: position, budget: budget))
       files.removeFirst()
     }
     step = .done

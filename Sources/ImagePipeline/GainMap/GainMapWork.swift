@@ -5,7 +5,7 @@ struct GainMapWork: ~Copyable {
   private enum Phase: ~Copyable {
     case seeking
     case header(ImageReader)
-    case working(ImageRoute)
+    case working(any ImageRoute)
   }
 
   /// The state of the work; `nil` once it has ended.
@@ -188,14 +188,13 @@ struct GainMapWork: ~Copyable {
     }
     limits.maxCPUTime = limits.maxCPUTime.map { max(.zero, $0 - cpuTime) }
     let plan = try reader.gainMapPlan(files, imageSize: imageSize)
-    phase = .working(try ImageRoute(reader, plan: plan, cancellation: cancellation, tracing: tracing))
+    phase = .working(try reader.takeRoute(plan, cancellation: cancellation, tracing: tracing))
     return count
   }
 
   private mutating func work(
-    _ route: consuming ImageRoute, _ bytes: RawSpan, isLast: Bool, _ files: [GainMapFile]
+    _ route: any ImageRoute, _ bytes: RawSpan, isLast: Bool, _ files: [GainMapFile]
   ) throws(PipelineError) -> Int {
-    var route = route
     let isDone = try route.push(bytes, isLast: isLast) { index, compressed in files[index].append(map: compressed) }
     for file in files { try file.check() }
     guard isDone else {
@@ -204,9 +203,9 @@ struct GainMapWork: ~Copyable {
     }
     for index in files.indices {
       switch route.outcome(of: index) {
-      case .finished(let report): reports.append(report)
-      case .failed(let error): throw error
-      case .working: throw .unfinishedHeader
+      case .success(let report): reports.append(report)
+      case .failure(let error): throw error
+      case nil: throw .unfinishedHeader
       }
     }
     phase = nil

@@ -18,7 +18,7 @@ struct DecodeStage: ~Copyable {
   let layout: PixelLayout
   /// The conversions of the image's colors; empty if there is nothing to convert.
   let conversions: [ConversionKey: ColorConversion]
-  let meter: StageMeter
+  let clock: StageClock
 
   /// Starts the decoder of `reader`.
   /// - `plans`: The plans of the image's renditions, at least one.
@@ -26,8 +26,8 @@ struct DecodeStage: ~Copyable {
     let (leftover, inputByteCount) = (reader.prefix, reader.inputByteCount)
     let (stored, analysisTime) = (reader.stored, reader.analysisTime)
     guard var decoder = reader.decoder.take() else { throw .unfinishedHeader }
-    let meter = StageMeter(.decode, tracing: tracing)
-    let began = meter.begin()
+    let clock = StageClock(tracing: tracing)
+    let interrupted = clock.enter(.decode)
     let layout: PixelLayout
     var conversions: [ConversionKey: ColorConversion] = [:]
     let scale = plans[0].decodeScale
@@ -42,7 +42,7 @@ struct DecodeStage: ~Copyable {
         toleratesDamage: plans.contains(where: \.toleratesDamage),
         maySkipSmoothing: plans.allSatisfy(\.hidesBlocks))
     } catch { throw PipelineError(error) }
-    meter.end(began)
+    clock.leave(to: interrupted)
     self.decoder = decoder
     self.leftover = leftover
     self.stored = stored
@@ -51,14 +51,14 @@ struct DecodeStage: ~Copyable {
     self.scale = scale
     self.layout = layout
     self.conversions = conversions
-    self.meter = meter
+    self.clock = clock
   }
 
   /// Decodes until a strip is ready, more bytes are needed, or the image is done.
   /// - `consumed`: Increased by the number of consumed bytes.
   mutating func read(_ bytes: RawSpan, isLast: Bool, consumed: inout Int) throws(PipelineError) -> Decoder.Event {
-    let began = meter.begin()
-    defer { meter.end(began) }
+    let interrupted = clock.enter(.decode)
+    defer { clock.leave(to: interrupted) }
     do {
       if !leftover.isEmpty {
         let prefix = leftover
@@ -145,7 +145,7 @@ struct DecodeStage: ~Copyable {
   /// Ends the span of decoding.
   mutating func finish() {
     let header = decoder.header
-    meter.finish { attributes in
+    clock.finish(.decode) { attributes in
       attributes["imageworker.format"] = .string(header.format.rawValue)
       attributes["imageworker.width"] = .int64(Int64(header.width))
       attributes["imageworker.height"] = .int64(Int64(header.height))

@@ -226,7 +226,7 @@ struct EncodeStage: ~Copyable {
     }
   }
 
-  func describe(_ attributes: inout StageMeter.Attributes) {
+  func describe(_ attributes: inout StageClock.Attributes) {
     attributes["imageworker.format"] = .string(options.format.rawValue)
     attributes["imageworker.width"] = .int64(Int64(options.width))
     attributes["imageworker.height"] = .int64(Int64(options.height))

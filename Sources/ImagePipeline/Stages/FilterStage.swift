@@ -59,7 +59,7 @@ struct FilterStage: Stage {
     for pass in passes { pass.reset() }
   }
 
-  func describe(_ attributes: inout StageMeter.Attributes) {
+  func describe(_ attributes: inout StageClock.Attributes) {
     attributes["imageworker.width"] = .int64(Int64(plan.storedOutputSize.width))
     attributes["imageworker.height"] = .int64(Int64(plan.storedOutputSize.height))
     attributes["imageworker.filters"] = .string(plan.filters.description)

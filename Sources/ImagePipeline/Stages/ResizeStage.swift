@@ -139,7 +139,7 @@ struct ResizeStage: Stage {
   /// Whether all rows of the image's window have been processed.
   var isDone: Bool { windows.allSatisfy(\.isPassed) }
 
-  func describe(_ attributes: inout StageMeter.Attributes) {
+  func describe(_ attributes: inout StageClock.Attributes) {
     let size = plan.storedOutputSize
     attributes["imageworker.width"] = .int64(Int64(size.width))
     attributes["imageworker.height"] = .int64(Int64(size.height))

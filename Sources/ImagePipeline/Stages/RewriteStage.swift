@@ -4,7 +4,7 @@ internal import Tracing
 /// Rewrites an image's file without its metadata: the only stage of an image that is passed through.
 ///
 /// The result is decoded before it is emitted: see `PassthroughTrial`.
-package struct RewriteStage: ~Copyable {
+package final class RewriteStage: ImageRoute {
   private var rewriter: Rewriter
   private var trial: PassthroughTrial?
   // At most the prefix from format detection; the rewriter reads it before any other byte.
@@ -12,12 +12,12 @@ package struct RewriteStage: ~Copyable {
   private let plan: Plan
   private let budget: ImageBudget
   private let allowance: WorkAllowance
-  private let meter: StageMeter
-  private var clock = WorkClock()
+  private let clock: StageClock
+  private var work = WorkClock()
   private var inputByteCount: UInt64
   private var outputByteCount: UInt64 = 0
   /// Whether the result is complete.
-  private(set) var isDone = false
+  private var isDone = false
   /// Whether the trial found damage that its decoder repairs.
   private var isDamaged = false
   // The image and the result, as far as the trial has found out about their frames.
@@ -30,48 +30,47 @@ package struct RewriteStage: ~Copyable {
   ) throws(PipelineError) {
     (leftover, inputByteCount, budget) = (reader.prefix, reader.inputByteCount, reader.budget)
     let allowance = reader.makeAllowance(cancellation)
-    let meter = StageMeter(.rewrite, tracing: tracing)
-    let began = meter.begin()
+    let clock = StageClock(tracing: tracing)
+    let interrupted = clock.enter(.rewrite)
     trial = try reader.makeTrial(plan, allowance: allowance)
     let rewriter = try reader.startRewriter(plan)
-    meter.end(began)
+    clock.leave(to: interrupted)
     self.rewriter = rewriter
-    self.meter = meter
+    self.clock = clock
     self.plan = plan
     (input, output) = (plan.input, ImageInfo(plan))
     self.allowance = allowance
   }
 
-  /// Consumes the next bytes of the image and emits output; see `Pipeline.advance`.
-  mutating func advance(
-    _ bytes: RawSpan, isLast: Bool, consumed: inout Int, output: (RawSpan) -> Void
+  package func advance(
+    _ bytes: RawSpan, isLast: Bool, consumed: inout Int, output: (_ rendition: Int, RawSpan) -> Void
   ) throws(PipelineError) -> PipelineProgress {
-    clock = WorkClock()
+    work = WorkClock()
     allowance.begin()
     defer { allowance.end() }
     flow.waitingByteCount = 0
-    let began = meter.begin()
+    let interrupted = clock.enter(.rewrite)
     do throws(PipelineError) {
       var taken = 0
-      let progress = try passAll(bytes, isLast: isLast, consumed: &taken, output: output)
+      let progress = try passAll(bytes, isLast: isLast, consumed: &taken) { output(0, $0) }
       inputByteCount += UInt64(taken)
       consumed += progress == .paused ? taken : bytes.byteCount
-      end(began)
+      end(interrupted)
       if progress == .done { finish() }
       isDone = progress == .done
       return progress
     } catch {
-      end(began)
+      end(interrupted)
       throw error
     }
   }
 
-  private mutating func end(_ began: ContinuousClock.Instant) {
-    meter.end(began)
-    meter.settle(clock.share())
+  private func end(_ interrupted: StageSpan?) {
+    clock.leave(to: interrupted)
+    clock.settle(work.share())
   }
 
-  private mutating func passAll(
+  private func passAll(
     _ bytes: RawSpan, isLast: Bool, consumed: inout Int, output: (RawSpan) -> Void
   ) throws(PipelineError) -> PipelineProgress {
     if !leftover.isEmpty {
@@ -87,7 +86,7 @@ package struct RewriteStage: ~Copyable {
     return try pass(bytes, isLast: isLast, consumed: &consumed, output: output)
   }
 
-  private mutating func pass(
+  private func pass(
     _ bytes: RawSpan, isLast: Bool, consumed: inout Int, output: (RawSpan) -> Void
   ) throws(PipelineError) -> PipelineProgress {
     while true {
@@ -119,7 +118,7 @@ package struct RewriteStage: ~Copyable {
     }
   }
 
-  private mutating func endTrial() throws(PipelineError) {
+  private func endTrial() throws(PipelineError) {
     try trial?.push(RawSpan(), isLast: true)
     trial?.describeFrames(of: &input)
     trial?.describeFrames(of: &output)
@@ -127,9 +126,9 @@ package struct RewriteStage: ~Copyable {
     trial = nil
   }
 
-  private mutating func finish() {
+  private func finish() {
     let (plan, byteCount, peak) = (plan, Int(outputByteCount), budget.peak)
-    meter.finish { attributes in
+    clock.finish(.rewrite) { attributes in
       attributes["imageworker.format"] = .string(plan.encoder.format.rawValue)
       attributes["imageworker.width"] = .int64(Int64(plan.outputSize.width))
       attributes["imageworker.height"] = .int64(Int64(plan.outputSize.height))
@@ -139,18 +138,17 @@ package struct RewriteStage: ~Copyable {
     }
   }
 
-  /// The outcome of the image; the time of rewriting is reported as that of encoding.
-  var outcome: Pipeline.Outcome {
-    guard isDone else { return .working }
-    var timings = StageTimings()
-    timings.encode = meter.busy
+  package var hasWholeImage: Bool { isDone }
+
+  package func outcome(of index: Int) -> RenditionOutcome? {
+    guard isDone else { return nil }
     var found = rewriter.warnings.map { Warning($0) }
     if isDamaged, !found.contains(.repairedDamage), !found.contains(.missingEnd) { found.append(.repairedDamage) }
     found.removeAll(where: plan.headerWarnings.contains)
-    return .finished(
+    return .success(
       ProcessingReport(
         input: input, output: output, inputByteCount: inputByteCount, outputByteCount: outputByteCount,
-        timings: timings, peakMemoryByteCount: UInt64(budget.peak),
+        timings: clock.timings, peakMemoryByteCount: UInt64(budget.peak),
         warnings: plan.knownWarnings + found, faces: plan.faces, isPassedThrough: true))
   }
 }

@@ -51,7 +51,7 @@ protocol Stage {
   func finishSpan()
 
   /// Adds the attributes of the stage to those of its span.
-  func describe(_ attributes: inout StageMeter.Attributes)
+  func describe(_ attributes: inout StageClock.Attributes)
 }
 
 /// Receives the strips that a stage emits; they are valid only during the call.
@@ -65,7 +65,7 @@ extension Stage {
   mutating func beginFrame(_ frame: inout ImageFrame, next: NextStage) throws(PipelineError) {}
   mutating func endFrame(next: NextStage) throws(PipelineError) {}
   func finishSpan() {}
-  func describe(_ attributes: inout StageMeter.Attributes) {}
+  func describe(_ attributes: inout StageClock.Attributes) {}
 }
 
 /// The properties of an image that are known once its rows are decoded.

@@ -6,7 +6,7 @@ internal import ImageCodecs
 package final class ImageServer {
   private enum Phase: ~Copyable {
     case reading(ImageReader)
-    case working(ImageRoute)
+    case working(any ImageRoute)
   }
 
   /// The size in bytes of the windows in which bytes are processed, so that results do not depend on the requests' sizes.
@@ -118,14 +118,14 @@ package final class ImageServer {
   private func start(_ renditionIDs: [String]) throws(PipelineError) {
     guard let plan, case .reading(let reader)? = phase.take() else { throw .outOfOrder }
     phase = .working(
-      try ImageRoute(reader, plan: plan, renditionIDs: renditionIDs, cancellation: cancellation, tracing: tracing))
+      try reader.takeRoute(plan, renditionIDs: renditionIDs, cancellation: cancellation, tracing: tracing))
     response.isStarted = true
   }
 
   private func advance(
     _ bytes: RawSpan, isLast: Bool, output: (_ rendition: Int, RawSpan) -> Void
   ) throws(PipelineError) {
-    guard case .working(var route)? = phase.take() else { throw .outOfOrder }
+    guard case .working(let route)? = phase.take() else { throw .outOfOrder }
     let began = ContinuousClock.now
     var (consumed, outputByteCount) = (0, 0)
     repeat {
@@ -148,13 +148,10 @@ package final class ImageServer {
 
   // MARK: State
 
-  private func noteEnds(of route: borrowing ImageRoute) {
+  private func noteEnds(of route: any ImageRoute) {
     for index in isEnded.indices where !isEnded[index] {
-      switch route.outcome(of: index) {
-      case .working: continue
-      case .finished(let report): response.ends.append((index, .success(report)))
-      case .failed(let error): response.ends.append((index, .failure(error)))
-      }
+      guard let outcome = route.outcome(of: index) else { continue }
+      response.ends.append((index, outcome))
       isEnded[index] = true
     }
   }

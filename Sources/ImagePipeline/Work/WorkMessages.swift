@@ -88,7 +88,7 @@ package enum WorkRequest {
 /// The response to a `WorkRequest` that has not failed; the output is lent while the request is served.
 package struct WorkResponse {
   /// The outcome of a rendition that has ended.
-  package typealias End = (index: Int, outcome: Result<ProcessingReport, PipelineError>)
+  package typealias End = (index: Int, outcome: RenditionOutcome)
 
   /// The number of bytes consumed of those that were lent.
   package var consumedByteCount = 0
