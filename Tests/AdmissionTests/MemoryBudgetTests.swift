@@ -53,8 +53,9 @@ struct MemoryBudgetTests {
     #expect(throws: PipelineError.self) { end(try budget.reserveNow(26, isUpload: true)) }
     async let second = waited(budget, 30, isUpload: true, 1)
     try await waitUntil("one waits") { budget.waitingCount == 1 }
-    // There is room for it beside the one that waits.
-    end(try budget.reserveNow(20))
+    // The head waits for a client: uploads wait behind it, and images that have arrived do not.
+    #expect(throws: PipelineError.self) { end(try budget.reserveNow(5, isUpload: true)) }
+    end(try budget.reserveNow(50))
     #expect(budget.used == 50)
     budget.endUpload(50)
     #expect(await second == 1)

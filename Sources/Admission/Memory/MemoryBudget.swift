@@ -9,6 +9,9 @@ internal import WorkThreads
 /// bypassed it is limited so that it still fits alongside. The head therefore waits only for images that were admitted
 /// before it reached the head.
 ///
+/// Images whose bytes are still arriving leave a quarter to the others, except for the only one. While the head waits for
+/// this, all images whose bytes have arrived may bypass it, and no upload.
+///
 /// Uploads are buffered before they have a plan if their format stores its header at the end. Buffered bytes may use up
 /// to half of the limit together with received messages (`MemoryBudget+Messages.swift`), and count together with the
 /// reservations. There is one exception: while nothing is reserved, the head of the queue is admitted regardless of the
@@ -271,18 +274,21 @@ extension MemoryBudget.State {
 
   /// Reserves memory for an image that is not in the queue, if there is room.
   private mutating func admit(_ entry: MemoryBudget.Entry, limit: Int) -> MemoryBudget.Admission? {
-    if let first = waiting.first { return pass(entry, by: first.byteCount, limit: limit) ? .passing : nil }
+    if let first = waiting.first { return pass(entry, by: first, limit: limit) ? .passing : nil }
     guard fits(entry, limit: limit) else { return nil }
     add(entry)
     return .inTurn
   }
 
-  /// Reserves memory ahead of the head of the queue, which needs `first` bytes, if this does not delay it.
-  private mutating func pass(_ entry: MemoryBudget.Entry, by first: Int, limit: Int) -> Bool {
+  /// Reserves memory ahead of the head of the queue if this does not delay it.
+  ///
+  /// An upload at the head that waits for the clients of others holds back uploads, and no image whose bytes have arrived.
+  private mutating func pass(_ entry: MemoryBudget.Entry, by head: MemoryBudget.Entry, limit: Int) -> Bool {
     let byteCount = entry.byteCount
-    guard byteCount <= limit - used - buffered, byteCount <= limit - buffered - passed - first,
-      leavesRoom(entry, limit: limit)
-    else { return false }
+    let delays =
+      leavesRoom(head, limit: limit)
+      ? byteCount > limit - buffered - passed - head.byteCount || !leavesRoom(entry, limit: limit) : entry.isUpload
+    guard !delays, byteCount <= limit - used - buffered else { return false }
     add(entry)
     passed += byteCount
     return true
@@ -298,7 +304,7 @@ extension MemoryBudget.State {
     guard let first = waiting.first else { return admitted }
     var index = 1
     while index < waiting.count {
-      if pass(waiting[index], by: first.byteCount, limit: limit) {
+      if pass(waiting[index], by: first, limit: limit) {
         admitted.append((waiting.remove(at: index), .passing))
       } else {
         index += 1

@@ -195,10 +195,13 @@ final class ItemTable: Sendable {
 
   /// Records whether an upload has memory, and keeps its share until its last byte has arrived.
   func note(_ memory: ItemState.UploadMemory, of item: BatchItem, share: Claim? = nil) {
-    state.withLock { state in
+    let earlier = state.withLock { state -> Claim? in
       state.entries[item.id]?.state.set(memory)
-      if state.entries[item.id]?.state.isOpen ?? false { state.entries[item.id]?.share = share }
+      guard state.entries[item.id]?.state.isOpen ?? false else { return nil }
+      defer { state.entries[item.id]?.share = share }
+      return state.entries[item.id]?.share.take()
     }
+    _ = earlier  // released outside the lock
   }
 
   /// Ends the input of an upload that waited too long.
