@@ -13,8 +13,8 @@ struct IPTCEditor {
     static let description: UInt8 = 120
     /// A preview, its format and its version.
     static let preview: ClosedRange<UInt8> = 200...202
-    /// The creator and the creator's title, the credit, the source, the copyright, and whom to ask.
-    static let rights: Set<UInt8> = [80, 85, 110, 115, 116, 118]
+    /// The creator and the creator's title, the credit, the copyright, and whom to ask.
+    static let rights: Set<UInt8> = [80, 85, 110, 116, 118]
   }
 
   let edit: MetadataEdit

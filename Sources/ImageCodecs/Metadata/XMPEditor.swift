@@ -25,11 +25,18 @@ struct XMPEditor {
     return new.count <= Self.maxByteCount ? new : []
   }
 
+  /// What a packet is wrapped in.
+  static let wrapper = (
+    begin: Array("<?xpacket begin=\"\u{FEFF}\" id=\"W5M0MpCehiHzreSzNTczkc9d\"?>".utf8),
+    end: Array("<?xpacket end=\"w\"?>".utf8)
+  )
   /// The beginning and the end of a packet.
-  static let opening = Array(
-    ("<?xpacket begin=\"\u{FEFF}\" id=\"W5M0MpCehiHzreSzNTczkc9d\"?><x:xmpmeta xmlns:x=\"adobe:ns:meta/\">"
-      + "<rdf:RDF xmlns:rdf=\"http://www.w3.org/1999/02/22-rdf-syntax-ns#\">").utf8)
-  static let closing = Array("</rdf:RDF></x:xmpmeta><?xpacket end=\"w\"?>".utf8)
+  static let opening =
+    wrapper.begin
+    + Array(
+      ("<x:xmpmeta xmlns:x=\"adobe:ns:meta/\">"
+        + "<rdf:RDF xmlns:rdf=\"http://www.w3.org/1999/02/22-rdf-syntax-ns#\">").utf8)
+  static let closing = Array("</rdf:RDF></x:xmpmeta>".utf8) + wrapper.end
 
   /// The description that contains the texts; empty without texts.
   private var properties: [UInt8] {
@@ -67,7 +74,7 @@ struct XMPEditor {
 
   /// Whether a property, by its local name in lowercase, identifies the camera, the lens, the drone, its owner or the image.
   private static func isIdentifier(_ name: String) -> Bool {
-    name.hasSuffix("serialnumber") || name.hasSuffix("ownername") || name == "imageuniqueid"
+    name.hasSuffix("serialnumber") || ["ownername", "cameraownername", "imageuniqueid"].contains(name)
   }
 
   /// Returns whether a property is left out.
@@ -87,7 +94,7 @@ struct XMPEditor {
       return local == "format"  // of the file that the image came from
         || (local == "title" && texts.title != nil) || (local == "rights" && texts.copyright != nil)
         || (local == "description" && texts.description != nil)
-    case .rights, .photoshop, .iptcCore, .other: return false
+    case .rights, .photoshop, .iptcCore, .tiff, .other: return false
     }
   }
 
@@ -105,7 +112,7 @@ struct XMPEditor {
       case .text(let text):
         if droppedDepth == nil && !open.isEmpty && keeps(text: text, in: open) { output += text }
       case .instruction(let text):
-        if droppedDepth == nil && keeps(text: text, in: open) { output += text }
+        if droppedDepth == nil && !edit.keepsOnlyRights && keeps(text: text, in: open) { output += text }
       case .start(let name, let attributes, let isEmpty):
         guard namespaces.open(attributes, depth: open.count) else { return nil }
         if droppedDepth == nil && !keeps(name, in: open, namespaces) { droppedDepth = open.count }
@@ -118,7 +125,8 @@ struct XMPEditor {
       case .end(let name):
         guard open.popLast()?.elementsEqual(name) == true else { return nil }
         if droppedDepth == nil {
-          if name.elementsEqual("rdf:RDF".utf8) {
+          // At the end of the packet, and not of an RDF within a property.
+          if name.elementsEqual("rdf:RDF".utf8), open.count <= 1, !isComplete {
             output += properties
             isComplete = true
           }
@@ -129,7 +137,7 @@ struct XMPEditor {
       }
     }
     guard reader.isAtEnd, open.isEmpty, isComplete else { return nil }
-    return edit.keepsOnlyRights && XMPRights.isEmpty(output) ? nil : output
+    return edit.keepsOnlyRights ? XMPRights.packet(output) : output
   }
 
   private func keeps(_ name: ArraySlice<UInt8>, in open: [ArraySlice<UInt8>], _ namespaces: XMPNamespaces) -> Bool {
@@ -137,7 +145,7 @@ struct XMPEditor {
   }
 
   private func keeps(text: ArraySlice<UInt8>, in open: [ArraySlice<UInt8>]) -> Bool {
-    edit.allowsValue(byteCount: text.count) && (!edit.keepsOnlyRights || XMPRights.includes(text: text, in: open))
+    edit.allowsValue(byteCount: text.count) && (!edit.keepsOnlyRights || XMPRights.includesText(in: open))
   }
 
   /// Returns a tag with its attributes that remain, without its end.
@@ -151,8 +159,9 @@ struct XMPEditor {
     where !isDropped(attribute.name, namespaces) && edit.allowsValue(byteCount: attribute.text.count)
       && (!edit.keepsOnlyRights || XMPRights.includes(attribute: attribute.name, of: open + [name], namespaces))
     {
+      let identifiesDocument = edit.keepsOnlyRights && attribute.name.elementsEqual("rdf:about".utf8)
       tag.append(UInt8(ascii: " "))
-      tag += attribute.text
+      tag += identifiesDocument ? Array("rdf:about=\"\"".utf8)[...] : attribute.text
     }
     return tag
   }

@@ -16,6 +16,8 @@ struct XMPNamespaces {
     case photoshop
     /// How to contact the creator, among other things.
     case iptcCore
+    /// The tags of TIFF: artist and copyright, among other things.
+    case tiff
     case other
   }
 
@@ -26,7 +28,8 @@ struct XMPNamespaces {
     ("http://ns.adobe.com/hdr-gain-map/", .dataBehindImage), ("http://www.w3.org/2003/01/geo/", .position),
     ("http://purl.org/dc/elements/", .dublinCore), ("http://ns.adobe.com/xap/1.0/rights/", .rights),
     ("http://ns.useplus.org/", .rights), ("http://creativecommons.org/ns#", .rights),
-    ("http://ns.adobe.com/photoshop/", .photoshop), ("http://iptc.org/std/Iptc4xmpCore/", .iptcCore),
+    ("http://ns.adobe.com/tiff/1.0/", .tiff), ("http://ns.adobe.com/photoshop/", .photoshop),
+    ("http://iptc.org/std/Iptc4xmpCore/", .iptcCore),
   ]
   private static let usualPrefixes: [String: Kind] = [
     "hdrgm": .dataBehindImage, "HDRGainMap": .dataBehindImage, "Container": .dataBehindImage,

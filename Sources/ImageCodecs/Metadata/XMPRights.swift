@@ -1,6 +1,6 @@
 /// The parts of an XMP packet that state who created an image, who owns it, and how it may be used.
 ///
-/// All else is a property of its own, which is left out as a whole. Source: IPTC Photo Metadata Standard, and XMP Rights
+/// Properties that state anything else are left out, with all that they contain. Source: IPTC Photo Metadata Standard, and XMP Rights
 /// Management of ISO 16684-1.
 enum XMPRights {
   /// Elements that contain properties, but are none.
@@ -13,7 +13,7 @@ enum XMPRights {
   static func includes(
     _ name: ArraySlice<UInt8>, in open: [ArraySlice<UInt8>], _ namespaces: XMPNamespaces
   ) -> Bool {
-    guard areFrame(open) else { return true }  // a part of a property
+    guard areFrame(open) else { return isPart(name, namespaces) }
     return (open.count < maxFrameDepth && isFrame(name)) || (isDescription(open) && isRight(name, namespaces))
   }
 
@@ -22,24 +22,24 @@ enum XMPRights {
   static func includes(
     attribute name: ArraySlice<UInt8>, of element: [ArraySlice<UInt8>], _ namespaces: XMPNamespaces
   ) -> Bool {
-    guard areFrame(element) else { return true }
+    guard areFrame(element) else { return isDeclaration(name) || isPart(name, namespaces) }
     return isDeclaration(name) || (isDescription(element) && isRight(name, namespaces))
   }
 
-  /// Returns whether a text or an instruction is kept.
+  /// Returns whether a text is kept.
   /// - `open`: the names of the elements around it.
-  static func includes(text: ArraySlice<UInt8>, in open: [ArraySlice<UInt8>]) -> Bool {
-    !areFrame(open) || text.starts(with: "<?xpacket ".utf8)
-  }
+  static func includesText(in open: [ArraySlice<UInt8>]) -> Bool { !areFrame(open) }
 
-  /// Returns whether a packet of kept parts has no property.
-  static func isEmpty(_ packet: [UInt8]) -> Bool {
-    var reader = XMLReader(packet)
+  /// Returns the packet of what is kept; `nil` if it has no property.
+  static func packet(_ kept: [UInt8]) -> [UInt8]? {
+    var reader = XMLReader(kept)
     while let token = reader.next() {
       guard case .start(let name, let attributes, _) = token else { continue }
-      if !isFrame(name) || attributes.contains(where: { !isDeclaration($0.name) }) { return false }
+      if !isFrame(name) || attributes.contains(where: { !isDeclaration($0.name) }) {
+        return XMPEditor.wrapper.begin + kept + XMPEditor.wrapper.end
+      }
     }
-    return true
+    return nil
   }
 
   /// Whether an attribute declares a namespace, or names what the properties describe.
@@ -59,6 +59,16 @@ enum XMPRights {
     open.suffix(2).map { String(decoding: $0, as: UTF8.self) } == ["rdf:RDF", "rdf:Description"]
   }
 
+  /// Whether an element or attribute within a property is a part of it, and no property of another kind.
+  private static func isPart(_ name: ArraySlice<UInt8>, _ namespaces: XMPNamespaces) -> Bool {
+    let (prefix, _) = XMPNamespaces.parts(of: name)
+    if ["rdf", "xml"].contains(String(decoding: prefix, as: UTF8.self)) { return true }
+    switch namespaces.kind(of: prefix) {
+    case .rights, .iptcCore: return true
+    case .dublinCore, .photoshop, .tiff, .dataBehindImage, .position, .other: return false
+    }
+  }
+
   /// Whether a property, or an attribute that stands for one, states rights.
   private static func isRight(_ name: ArraySlice<UInt8>, _ namespaces: XMPNamespaces) -> Bool {
     let (prefix, localName) = XMPNamespaces.parts(of: name)
@@ -68,6 +78,7 @@ enum XMPRights {
     case .dublinCore: ["creator", "rights", "publisher", "contributor"].contains(local)
     case .photoshop: ["Credit", "AuthorsPosition"].contains(local)
     case .iptcCore: local == "CreatorContactInfo"
+    case .tiff: ["Artist", "Copyright"].contains(local)
     case .dataBehindImage, .position, .other: false
     }
   }
