@@ -115,19 +115,15 @@ final class CallRecords: Sendable {
 
   /// Returns the call with this metadata; `nil` if it does not come from the listener.
   ///
-  /// A call that is not open any more was reported.
-  func record(_ metadata: Metadata) -> CallRecord? {
+  /// - Throws: CANCELLED for a call whose stream is closed; the end of it was reported.
+  func record(_ metadata: Metadata) throws(RPCError) -> CallRecord? {
     let value = metadata[stringValues: Self.key].first { _ in true }
     guard let id = value.flatMap({ UInt64($0) }) else { return nil }
-    return state.withLock { $0.records[id] } ?? Self.reported
-  }
-
-  private static let reported: CallRecord = {
-    let record = CallRecord()
-    _ = record.claim()
-    record.close()
+    guard let record = state.withLock({ $0.records[id] }) else {
+      throw RPCError(code: .cancelled, message: "the stream of the call is closed")
+    }
     return record
-  }()
+  }
 }
 
 extension ServiceContext {

@@ -49,7 +49,7 @@ package struct ListenerInterceptor: ServerInterceptor {
     next: @Sendable (StreamingServerRequest<Input>, ServerContext) async throws -> StreamingServerResponse<Output>
   ) async throws -> StreamingServerResponse<Output> {
     var current = ServiceContext.current ?? .topLevel
-    current.call = calls.records.record(request.metadata)
+    current.call = try calls.records.record(request.metadata)
     return try await ServiceContext.$current.withValue(current) {
       guard let executor = EventLoopExecutor.current else { return try await next(request, context) }
       var response = try await withTaskExecutorPreference(executor) { try await next(request, context) }

@@ -18,7 +18,7 @@ struct CallRecordTests {
   func facts() throws {
     let (records, record) = (CallRecords(), CallRecord())
     let id = records.add(record)
-    #expect(records.record(metadata(id)) === record && record.deadline == nil && record.callerName == nil)
+    #expect(try records.record(metadata(id)) === record && record.deadline == nil && record.callerName == nil)
     record.accept(deadline: CallDeadline(try #require(CallTimeout("10S")), from: .now()), callerName: "shop")
     #expect(record.callerName == "shop" && record.deadline.map { $0 > .now } == true && !record.isLate)
     record.addWork(.seconds(2))
@@ -31,8 +31,9 @@ struct CallRecordTests {
     let (records, record) = (CallRecords(), CallRecord())
     let id = records.add(record)
     records.remove(id)
-    #expect(try #require(records.record(metadata(id))).claim() == false)
-    #expect(records.record([:]) == nil && record.claim())
+    let error = #expect(throws: RPCError.self) { try records.record(metadata(id)) }
+    #expect(error?.code == .cancelled)
+    #expect(try records.record([:]) == nil && record.claim())
   }
 
   @Test("objects are kept until the stream is closed, and not afterwards")
