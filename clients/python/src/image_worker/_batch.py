@@ -140,8 +140,9 @@ class Batch(Generic[Key]):
                 self._slots.release()
             if failure := self._failure or self._items_failure:
                 raise failure
-            # The streams are about to end; one that is cancelled instead counts as a cancelled call at its worker.
-            await asyncio.wait(tasks[1:-1], timeout=1)
+            # Streams are about to end; one that is cancelled instead counts as a cancelled call at its worker.
+            if ending := [task for task, lane in zip(tasks[1:-1], self.lanes) if lane.is_open]:
+                await asyncio.wait(ending, timeout=1)
         finally:
             self._is_stopped = True
             for task in tasks:
@@ -305,6 +306,11 @@ class _Lane:
         self._failures = 0
         self._available_at = 0.0
         self._call: Any = None
+
+    @property
+    def is_open(self) -> bool:
+        """Whether a stream is open."""
+        return self._call is not None
 
     async def run(self) -> None:
         """Opens streams until no item is left."""
