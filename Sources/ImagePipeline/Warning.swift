@@ -141,9 +141,9 @@ extension Warning {
   package static func changedFormat(_ format: String, planned: String) -> Warning {
     let reason =
       planned == OutputFormat.auto.rawValue
-      ? "as choosing a format" : "instead of \(planned), whose encoder"
+      ? ", because choosing a format" : " instead of \(planned), whose encoder"
     return Warning(
-      .formatChanged, "the result is \(format) \(reason) needs more than image_memory_limit",
+      .formatChanged, "the result is \(format)\(reason) needs more memory than image_memory_limit",
       ["format": format, "planned_format": planned])
   }
   /// The content credentials of the image do not hold for the result.

@@ -224,7 +224,7 @@ struct FormatChoiceTests {
       configuration.preferredFormat = .auto
       let report = try process(Fixture.bytes(name), configuration, limits: limits).report
       #expect(report.output.format == format)
-      #expect(report.messages.contains { $0.hasPrefix("the result is \(format) as choosing a format") })
+      #expect(report.messages.contains { $0.hasPrefix("the result is \(format), because choosing a format") })
       configuration.accept = AcceptedFormats([.webp])
       let error = #expect(throws: PipelineError.self) {
         try process(Fixture.bytes(name), configuration, limits: limits)

@@ -55,8 +55,8 @@ ccodecs_tiff_entry ccodecs_tiff_entry_at(
 bool ccodecs_tiff_find(
     const ccodecs_tiff *tiff, const ccodecs_tiff_directory *directory, uint32_t tag, ccodecs_tiff_entry *entry);
 
-/// Returns the values of an entry, in *byte_count bytes; NULL if the file does not contain them, or their type is
-/// unknown.
+/// Returns the values of an entry, in *byte_count bytes; NULL if the file does not contain them, there are none, or
+/// their type is unknown.
 const uint8_t *ccodecs_tiff_values(const ccodecs_tiff *tiff, const ccodecs_tiff_entry *entry, size_t *byte_count);
 
 /// Returns the offset of the directory after the one given, 0 without one.

@@ -54,7 +54,9 @@ package struct ImageReader: ~Copyable {
   var gainMaps: GainMapSearch?
   /// The formats that the image may have as a gain map; empty if it is none.
   var gainMapFormats: [ImageFormat] = []
-  /// Whether plans describe the gain map of an HEIC or AVIF; must be set before the first bytes are pushed.
+  /// Whether the image is only planned; must be set before the first bytes are pushed.
+  ///
+  /// Plans then describe the gain map of an HEIC or AVIF, and nothing is decoded, as if searches of pixels found nothing.
   package var isInspection = false
   /// Whether the decoder keeps the gain map of its file.
   private(set) var keepsStoredGainMap = false

@@ -36,7 +36,7 @@ struct Inspect: AsyncParsableCommand {
     let auxiliary = try OverlaySource.images(for: [configuration], directory: preset.overlays)
     do {
       let source = ImageFile(argument: file).with(auxiliary)
-      image = try source.plan(.renditions([configuration]), inspects: true)
+      image = try source.plan(.renditions([configuration]), countsFrames: true)
       gainMap = try source.listedGainMap()
       if configuration.facts ?? false {
         facts = try source.process(.renditions([configuration.forFactsAlone])) { _, _ in }.first?.get().facts

@@ -33,12 +33,12 @@ struct ImageFile: Sendable {
   }
 
   /// Reads as much as the header needs and plans the results, as if nothing were trimmed.
-  /// - `inspects`: whether the number of frames is counted in the whole file if its header does not contain it.
-  func plan(_ request: Request, inspects: Bool = false) throws -> ImagePlan {
+  /// - `countsFrames`: whether the number of frames is counted in the whole file if its header does not contain it.
+  func plan(_ request: Request, countsFrames: Bool = false) throws -> ImagePlan {
     try withWindows({ try $0.readAhead(byteCount: $1) }) { window in
       let server = ImageServer(
         limits: limits, cancellation: Cancellation(), tracing: TraceTarget(), auxiliary: auxiliary)
-      return try Self.plan(request, server, &window, isInspection: true, countsFrames: inspects)
+      return try Self.plan(request, server, &window, isInspection: true, countsFrames: countsFrames)
     }
   }
 
