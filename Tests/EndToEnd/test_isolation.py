@@ -298,6 +298,15 @@ def test_large_results_are_those_without_isolation(workers, name):
     assert isolated == plain and len(plain) > 0
 
 
+def test_filters_may_hold_many_rows_until_the_last(isolated):
+    """They leave the process at once, and not as a message that is larger than what was reserved."""
+    out = io.BytesIO()
+    Image.frombytes("RGB", (4000, 400), random.Random(1).randbytes(4000 * 400 * 3)).save(out, "PNG", compress_level=1)
+    filters = [{"name": "sharpen", "intensity": 1, "parameters": {"radius": 50}}] * 2
+    parts = list(Client(isolated).process(out.getvalue(), preferred_format=2, filters=filters))
+    assert parts[-1].WhichOneof("part") == "report"
+
+
 def test_fields_that_do_not_fit_into_a_message_to_a_process_are_a_limit(isolated):
     client = Client(isolated)
     request = client.message("ProcessImageRequest")(image=fixture_bytes("photo-420.jpg"))

@@ -27,6 +27,24 @@ struct SpanRecorderTests {
     #expect(passed[0].spanContext.parentSpanID == passed[1].spanContext.spanID)
   }
 
+  @Test("spans of helpers are small, or refused")
+  func sizes() {
+    let long = String(repeating: "x", count: 1025)
+    var span = RecordedSpan(name: "decode", began: 1)
+    span.attributes = ["imageworker.filters": .text(String(long.dropLast())), "imageworker.busy_ns": .integer(1)]
+    #expect(span.isPlausible)
+    let changes: [(inout RecordedSpan) -> Void] = [
+      { $0.name = long }, { $0.error = long }, { $0.attributes[long] = .flag(true) },
+      { $0.attributes["a"] = .text(long) },
+      { span in for index in 0..<16 { span.attributes["\(index)"] = .integer(0) } },
+    ]
+    for change in changes {
+      var changed = span
+      change(&changed)
+      #expect(!changed.isPlausible)
+    }
+  }
+
   @Test("records spans of a trace that is not sampled")
   func unsampled() {
     let recorder = SpanRecorder(base: NoOpTracer())
