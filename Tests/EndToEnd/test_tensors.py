@@ -14,7 +14,7 @@ from pathlib import Path
 import grpc
 import numpy as np
 import pytest
-from conftest import FIXTURES, Worker, built_in, fixture_bytes, wait_until
+from conftest import FIXTURES, Worker, built_in, fixture_bytes
 from PIL import Image, ImageOps
 
 sys.path.insert(0, str(Path(__file__).parent.parent.parent / "clients/python/src"))
@@ -336,21 +336,6 @@ def test_shared_memory_has_what_is_sent_otherwise(sharing):
         assert (one.array == other.array).all() and one.contents == other.contents
     assert shared[-1].errors[-1].code is grpc.StatusCode.UNIMPLEMENTED and not shared[-1].array[-1].any()
     assert not segments()
-
-
-def test_a_batch_that_ends_is_no_cancelled_call():
-    worker, count = Worker("--shared-memory", "--log-format", "json"), 10
-    with image_worker.Client(worker.address) as client:
-        for _ in range(count):
-            options = {"width": 64, "height": 64, "batch_size": 4, "shared_memory": True}
-            assert len(list(client.tensors([fixture_bytes("photo-420.jpg")] * 4, **options))) == 1
-
-    def codes() -> list[str]:
-        calls = [json.loads(line) for line in worker.log if '"BatchProcess"' in line or "/BatchProcess" in line]
-        return [call["code"] for call in calls if "code" in call]
-
-    assert wait_until(lambda: len(codes()) == count) and set(codes()) == {"OK"}, codes()
-    assert worker.stop() == 0
 
 
 def test_a_lease_on_a_segment_holds_no_thread(sharing):

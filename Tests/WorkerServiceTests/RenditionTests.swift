@@ -71,6 +71,7 @@ struct RenditionTests {
         let status = await failure { _ = try await client.processRenditions(request) }
         #expect(status?.code == .invalidArgument)
         #expect(status?.details.compactMap(\.badRequest).first?.violations.first?.field == field)
+        #expect(status?.message.contains(field.prefix { $0 != "." }) == true)
         let items = try await client.batch([
           .with {
             $0.itemID = "x"

@@ -20,14 +20,14 @@ internal import WorkThreads
 /// being processed; with helper processes, these take up to a quarter of it besides.
 package final class MemoryBudget: Sendable {
   /// An image that waits; its wait ends without an admission if it is cancelled.
-  fileprivate struct Entry {
+  struct Entry {
     let byteCount: Int
     let isUpload: Bool
     let waiter = Waiter<Admission?>()
   }
 
   /// The way in which an image was admitted.
-  fileprivate enum Admission: Sendable {
+  enum Admission: Sendable {
     /// In order of arrival.
     case inTurn
     /// Ahead of an image that arrived earlier.
@@ -35,14 +35,14 @@ package final class MemoryBudget: Sendable {
   }
 
   struct State {
-    fileprivate(set) var used = 0
+    var used = 0
     /// The part of `used` that bypassed the head of the queue, in bytes.
-    fileprivate var passed = 0
+    var passed = 0
     /// The part of `used` that depends on clients who have not sent all bytes, in bytes.
-    fileprivate var uploading = 0
-    fileprivate(set) var buffered = 0
-    fileprivate var peak = 0
-    fileprivate var waiting: [Entry] = []
+    var uploading = 0
+    var buffered = 0
+    var peak = 0
+    var waiting: [Entry] = []
     var messages: MessageQueue
     /// Bytes that open connections and calls take.
     var occupied = 0
@@ -239,78 +239,6 @@ package final class MemoryBudget: Sendable {
     let kept = max(state.messages.demand, receivesMessages ? state.messages.reserve : 0)
     return limit - state.occupied - state.processes
       - max(state.messages.byteCount, min(kept + state.messages.byteCount, state.messages.limit))
-  }
-}
-
-extension MemoryBudget.State {
-  fileprivate enum Outcome {
-    case taken(MemoryBudget.Admission)
-    case full
-    case wait(Waiter<MemoryBudget.Admission?>)
-  }
-
-  private func fits(_ entry: MemoryBudget.Entry, limit: Int) -> Bool {
-    used == 0 || (entry.byteCount <= limit - used - buffered && leavesRoom(entry, limit: limit))
-  }
-
-  /// Whether uploads leave a quarter of the memory to images that depend on no client; the only upload need not.
-  private func leavesRoom(_ entry: MemoryBudget.Entry, limit: Int) -> Bool {
-    !entry.isUpload || uploading == 0 || entry.byteCount <= limit / 4 * 3 - uploading
-  }
-
-  private mutating func add(_ entry: MemoryBudget.Entry) {
-    used += entry.byteCount
-    if entry.isUpload { uploading += entry.byteCount }
-    peak = max(peak, used)
-  }
-
-  fileprivate mutating func take(_ byteCount: Int, isUpload: Bool, limit: Int, maxWaiting: Int) -> Outcome {
-    let entry = MemoryBudget.Entry(byteCount: byteCount, isUpload: isUpload)
-    if let admission = admit(entry, limit: limit) { return .taken(admission) }
-    guard waiting.count < maxWaiting else { return .full }
-    waiting.append(entry)
-    return .wait(entry.waiter)
-  }
-
-  /// Reserves memory for an image that is not in the queue, if there is room.
-  private mutating func admit(_ entry: MemoryBudget.Entry, limit: Int) -> MemoryBudget.Admission? {
-    if let first = waiting.first { return pass(entry, by: first, limit: limit) ? .passing : nil }
-    guard fits(entry, limit: limit) else { return nil }
-    add(entry)
-    return .inTurn
-  }
-
-  /// Reserves memory ahead of the head of the queue if this does not delay it.
-  ///
-  /// An upload at the head that waits for the clients of others holds back uploads, and no image whose bytes have arrived.
-  private mutating func pass(_ entry: MemoryBudget.Entry, by head: MemoryBudget.Entry, limit: Int) -> Bool {
-    let byteCount = entry.byteCount
-    let delays =
-      leavesRoom(head, limit: limit)
-      ? byteCount > limit - buffered - passed - head.byteCount || !leavesRoom(entry, limit: limit) : entry.isUpload
-    guard !delays, byteCount <= limit - used - buffered else { return false }
-    add(entry)
-    passed += byteCount
-    return true
-  }
-
-  /// Reserves memory for waiting images that now fit, and removes them from the queue.
-  fileprivate mutating func admitWaiters(limit: Int) -> [(MemoryBudget.Entry, MemoryBudget.Admission)] {
-    var admitted: [(MemoryBudget.Entry, MemoryBudget.Admission)] = []
-    while let next = waiting.first, fits(next, limit: limit) {
-      add(next)
-      admitted.append((waiting.removeFirst(), .inTurn))
-    }
-    guard let first = waiting.first else { return admitted }
-    var index = 1
-    while index < waiting.count {
-      if pass(waiting[index], by: first, limit: limit) {
-        admitted.append((waiting.remove(at: index), .passing))
-      } else {
-        index += 1
-      }
-    }
-    return admitted
   }
 }
 

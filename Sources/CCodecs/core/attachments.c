@@ -1,4 +1,4 @@
-// What a decoder keeps of an image beside its rows: the color profile, metadata and the gain map.
+// What a decoder keeps of an image in addition to its rows: the color profile, metadata and the gain map.
 
 #include "decoder.h"
 

@@ -7,23 +7,19 @@
 #endif
 
 struct ccodecs_inflater {
-#ifdef CCODECS_ISAL
-  struct inflate_state *fast; ///< NULL if zlib is used.
-#endif
+  void *fast; ///< The state of ISA-L; NULL if zlib is used.
   z_stream stream;
   bool has_ended;
 };
 
+// MARK: zlib
+
 /// How much zlib takes of the budget: a window of 32 KiB, and about 7 KB of tables (zconf.h).
 enum { ZLIB_BYTES = 44 << 10 };
 
-static ccodecs_inflater *create_slow(ccodecs_inflater *inflater, ccodecs_budget *budget) {
+static bool create_slow(ccodecs_inflater *inflater, ccodecs_budget *budget) {
   inflater->stream = (z_stream){.zalloc = ccodecs_zlib_allocate, .zfree = ccodecs_zlib_free, .opaque = budget};
-  if (inflateInit(&inflater->stream) == Z_OK) {
-    return inflater;
-  }
-  ccodecs_free(budget, inflater);
-  return NULL;
+  return inflateInit(&inflater->stream) == Z_OK;
 }
 
 static bool run_slow(ccodecs_inflater *inflater, ccodecs_input *input, uint8_t *to, size_t count, size_t *produced) {
@@ -41,50 +37,23 @@ static bool run_slow(ccodecs_inflater *inflater, ccodecs_input *input, uint8_t *
   return result == Z_OK || result == Z_STREAM_END || result == Z_BUF_ERROR; // the last one: more input is needed
 }
 
+// MARK: ISA-L
+
 #ifdef CCODECS_ISAL
 
 /// The maximum length of a match in deflate (RFC 1951, section 3.2.5).
 enum { MAX_MATCH_BYTES = 258 };
 
-size_t ccodecs_inflater_estimate(void) {
-  return sizeof(ccodecs_inflater) +
-         (sizeof(struct inflate_state) > ZLIB_BYTES ? sizeof(struct inflate_state) : ZLIB_BYTES);
+enum { FAST_BYTES = sizeof(struct inflate_state) };
+
+static void restart_fast(void *fast) {
+  struct inflate_state *z = fast;
+  isal_inflate_init(z);
+  z->crc_flag = ISAL_ZLIB;
 }
 
-ccodecs_inflater *ccodecs_inflater_create(ccodecs_budget *budget, bool tolerates_damage) {
-  ccodecs_inflater *inflater = ccodecs_allocate(budget, sizeof *inflater);
-  if (inflater == NULL) {
-    return NULL;
-  }
-  *inflater = (ccodecs_inflater){0};
-  if (tolerates_damage) {
-    return create_slow(inflater, budget);
-  }
-  inflater->fast = ccodecs_allocate(budget, sizeof *inflater->fast);
-  if (inflater->fast == NULL) {
-    ccodecs_free(budget, inflater);
-    return NULL;
-  }
-  ccodecs_inflater_restart(inflater);
-  return inflater;
-}
-
-void ccodecs_inflater_restart(ccodecs_inflater *inflater) {
-  inflater->has_ended = false;
-  if (inflater->fast == NULL) {
-    inflateReset(&inflater->stream);
-    return;
-  }
-  isal_inflate_init(inflater->fast);
-  inflater->fast->crc_flag = ISAL_ZLIB;
-}
-
-bool ccodecs_inflater_run(
-    ccodecs_inflater *inflater, ccodecs_input *input, uint8_t *to, size_t count, size_t *produced) {
+static bool run_fast(ccodecs_inflater *inflater, ccodecs_input *input, uint8_t *to, size_t count, size_t *produced) {
   struct inflate_state *z = inflater->fast;
-  if (z == NULL) {
-    return run_slow(inflater, input, to, count, produced);
-  }
   const size_t maximum = input->count < UINT32_MAX / 2 ? input->count : UINT32_MAX / 2;
   const size_t room = count < UINT32_MAX / 2 ? count : UINT32_MAX / 2;
   z->next_in = (uint8_t *)(uintptr_t)input->bytes; // igzip does not write to it
@@ -105,49 +74,64 @@ bool ccodecs_inflater_run(
   return result >= 0 && result != ISAL_NEED_DICT;
 }
 
-void ccodecs_inflater_destroy(ccodecs_inflater *inflater, ccodecs_budget *budget) {
-  if (inflater != NULL) {
-    inflateEnd(&inflater->stream); // does nothing where it is not used
-    ccodecs_free(budget, inflater->fast);
-    ccodecs_free(budget, inflater);
-  }
-}
-
 #else
 
+enum { FAST_BYTES = 0 };
+
+static void restart_fast(void *fast) {
+  (void)fast;
+}
+
+static bool run_fast(ccodecs_inflater *inflater, ccodecs_input *input, uint8_t *to, size_t count, size_t *produced) {
+  return run_slow(inflater, input, to, count, produced);
+}
+
+#endif
+
+// MARK: Either
+
 size_t ccodecs_inflater_estimate(void) {
-  return sizeof(ccodecs_inflater) + ZLIB_BYTES;
+  return sizeof(ccodecs_inflater) + ((size_t)FAST_BYTES > ZLIB_BYTES ? (size_t)FAST_BYTES : ZLIB_BYTES);
 }
 
 ccodecs_inflater *ccodecs_inflater_create(ccodecs_budget *budget, bool tolerates_damage) {
-  (void)tolerates_damage; // zlib returns all that precedes it
   ccodecs_inflater *inflater = ccodecs_allocate(budget, sizeof *inflater);
   if (inflater == NULL) {
     return NULL;
   }
   *inflater = (ccodecs_inflater){0};
-  return create_slow(inflater, budget);
+  const bool is_fast = FAST_BYTES > 0 && !tolerates_damage; // zlib returns everything in front of damage
+  inflater->fast = is_fast ? ccodecs_allocate(budget, FAST_BYTES) : NULL;
+  if (is_fast ? inflater->fast == NULL : !create_slow(inflater, budget)) {
+    ccodecs_free(budget, inflater);
+    return NULL;
+  }
+  ccodecs_inflater_restart(inflater);
+  return inflater;
 }
 
 void ccodecs_inflater_restart(ccodecs_inflater *inflater) {
-  inflateReset(&inflater->stream);
   inflater->has_ended = false;
+  if (inflater->fast != NULL) {
+    restart_fast(inflater->fast);
+  } else {
+    inflateReset(&inflater->stream);
+  }
 }
 
 bool ccodecs_inflater_run(
     ccodecs_inflater *inflater, ccodecs_input *input, uint8_t *to, size_t count, size_t *produced) {
-  return run_slow(inflater, input, to, count, produced);
+  return (inflater->fast != NULL ? run_fast : run_slow)(inflater, input, to, count, produced);
+}
+
+bool ccodecs_inflater_has_ended(const ccodecs_inflater *inflater) {
+  return inflater->has_ended;
 }
 
 void ccodecs_inflater_destroy(ccodecs_inflater *inflater, ccodecs_budget *budget) {
   if (inflater != NULL) {
-    inflateEnd(&inflater->stream);
+    inflateEnd(&inflater->stream); // does nothing where zlib is not used
+    ccodecs_free(budget, inflater->fast);
     ccodecs_free(budget, inflater);
   }
-}
-
-#endif
-
-bool ccodecs_inflater_has_ended(const ccodecs_inflater *inflater) {
-  return inflater->has_ended;
 }

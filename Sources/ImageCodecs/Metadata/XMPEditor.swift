@@ -25,7 +25,7 @@ struct XMPEditor {
     return new.count <= Self.maxByteCount ? new : []
   }
 
-  /// What a packet is wrapped in.
+  /// The instructions around a packet.
   static let wrapper = (
     begin: Array("<?xpacket begin=\"\u{FEFF}\" id=\"W5M0MpCehiHzreSzNTczkc9d\"?>".utf8),
     end: Array("<?xpacket end=\"w\"?>".utf8)

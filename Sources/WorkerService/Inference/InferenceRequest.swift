@@ -11,7 +11,7 @@ struct InferenceRequest: Sendable {
   let id: String
   /// The images, in their order.
   let images: [Data]
-  /// What the client asks for: the tensor, if it names nothing.
+  /// The requested outputs; the tensor if the request names none.
   let outputs: Set<InferenceOutput>
 
   /// Whether images that fail are reported in an output; otherwise they fail the call.

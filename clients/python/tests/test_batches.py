@@ -47,6 +47,23 @@ def test_a_long_batch_uses_several_streams() -> None:
         assert [request.item_id for request in worker.requests].count("1001") == 1
 
 
+def test_a_batch_that_ends_waits_for_the_status_of_its_streams() -> None:
+    """One that is cancelled instead counts as a cancelled call at its worker."""
+    class Slow(FakeWorker):
+        def _batch(self, requests: Iterator[wire.BatchProcessRequest], context: Any) -> Iterator[wire.BatchProcessResponse]:
+            yield from super()._batch(requests, context)
+            time.sleep(0.2)
+            active.append(context.is_active())
+            ended.set()
+
+    active: list[bool] = []
+    ended = threading.Event()
+    with Slow() as worker, Client(worker.address) as client:
+        check(list(client.batch(images(3), streams=1)), 3)
+        assert ended.wait(10)
+    assert active == [True]
+
+
 def test_streams_that_break_lose_no_item() -> None:
     lock, received, broken = threading.Lock(), [0], [0]
 
